@@ -10,7 +10,7 @@ from pathlib import Path
 import platformdirs
 
 RESULTS = "results"
-_FOLDERS = (RESULTS, "gpu", "ptx", "programs", "builds", "recorder")
+_FOLDERS = (RESULTS, "gpu", "ptx", "programs", "builds", "recorder", "emulator")
 _FILES = ("shim-*.pch", "tmp*.pch")
 
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 from attrs import evolve, field, fields, frozen
 
 from cuda_lsp.file_patterns import matches
-from cuda_lsp.hardware import DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
+from cuda_lsp.hardware import ARCHITECTURES, DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Dim3, Severity
 
 _SEVERITIES = {s.name.lower(): s for s in Severity}
@@ -175,6 +175,8 @@ _SEVERITY = _Kind(
     },
 )
 _MEBIBYTES = _whole(1 << 30)
+_NAMED: list[_Json] = [{"enum": [*ARCHITECTURES]}, {"pattern": r"^(sm|compute)_\d{2,3}[af]?$"}]
+_ARCHITECTURE: _Json = {"type": "string", "anyOf": _NAMED}  # editors complete the first
 _IGNORE = "ignore"
 _BY_FILE = ("arch", "banks", "default_block", "block_dim", "grid_dim", "severity", "min_bank_ways", "solver")
 """Settings that files may have of their own."""
@@ -229,11 +231,12 @@ def _setting(default: Any, kind: _Kind, help: str, reach: Reach = Reach.ANYBODY)
 
 @frozen
 class Settings:
-    """Everything a user can set. Times in milliseconds unless the name says otherwise."""
+    """Everything a user can set. Times in milliseconds unless the name says otherwise.
 
-    arch: str = _setting(
-        DEFAULT_ARCH, _Kind(_architecture, {"type": "string"}), "Target architecture (sm_NN)."
-    )
+    ``folders``, which nobody sets: folders with settings of their own.
+    """
+
+    arch: str = _setting(DEFAULT_ARCH, _Kind(_architecture, _ARCHITECTURE), "Target architecture (sm_NN).")
     banks: int | None = _setting(None, _nullable(_whole(32)), "Shared-memory banks; by default the target's.")
     include_dirs: tuple[str, ...] = _setting((), _TEXTS, "Folders searched for headers.", Reach.TRUSTED)
     defines: tuple[str, ...] = _setting((), _TEXTS, "Macros, as NAME or NAME=VALUE.", Reach.TRUSTED)
@@ -323,6 +326,7 @@ class Settings:
     )
     inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
     code_lens: bool = _setting(True, _TRUTH, "Show each kernel's verdict above it.")
+    folders: tuple[tuple[Path, Settings], ...] = ()
 
     @property
     def gpu(self) -> GpuModel:
@@ -330,7 +334,11 @@ class Settings:
         return gpu_model(self.arch, self.banks)
 
     def of_file(self, path: Path) -> Settings:
-        """Those of one file: all tables of ``per_file`` that match it, in their order, before the others."""
+        """Those of one file: of the nearest folder with its own, and there all tables of ``per_file`` that
+        match it, in their order, before the others."""
+        around = [(len(folder.parts), of) for folder, of in self.folders if path.is_relative_to(folder)]
+        if around:
+            return max(around, key=lambda found: found[0])[1].of_file(path)
         if not self.per_file:
             return self
         found = self
@@ -346,7 +354,7 @@ class Settings:
         return min(self.solver_workers, _CORES)
 
 
-_ROWS = {attribute.name: attribute for attribute in fields(Settings)}
+_ROWS = {attribute.name: attribute for attribute in fields(Settings) if "kind" in attribute.metadata}
 
 
 @frozen

@@ -29,6 +29,7 @@ from cuda_lsp.dynamic.job import (
 )
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.observations.notes import ending
+from cuda_lsp.dynamic.observations.places import waiting_places
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
@@ -44,6 +45,8 @@ from cuda_lsp.model import (
     KernelReport,
     LaunchConfig,
     LaunchSource,
+    Position,
+    Severity,
     SourceRange,
     Status,
     ToolError,
@@ -218,6 +221,31 @@ def failure_of(result: CheckResult) -> str | None:
     if not result.results or result.results[0].races.failure is None:
         return None
     return f"{result.kernel}: {'; '.join(ending(result, result.results[0]))}"
+
+
+def endings_of(result: CheckResult, report: KernelReport) -> tuple[ToolError, ...]:
+    """Where threads were when a run ended early, each place once: loops without end, faults, barriers.
+
+    Of a run that tells no place it is the kernel's first line.
+    """
+    found: dict[SourceRange, ToolError] = {}
+    for trial in result.results:
+        failure = trial.races.failure
+        if failure is None:
+            continue
+        late = any(stuck.late for stuck in trial.races.stuck)
+        severity = Severity.WARNING if late else Severity.ERROR
+        said = f"{report.name} did not come to its end on {result.device}: {failure}"
+        for stuck in trial.races.stuck:
+            for site, text, count, _ in waiting_places(stuck, result):
+                if site.site is not None:
+                    where = f"{said}; {count} threads of block {stuck.block} are at `{text}`"
+                    found.setdefault(site.site.range, ToolError(where, site.site.range, severity))
+        if not trial.races.stuck:
+            start = report.range.start
+            line = evolve(report.range, end=Position(start.line + 1, 1))
+            found.setdefault(line, ToolError(said, line, severity))
+    return tuple(found.values())
 
 
 def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:

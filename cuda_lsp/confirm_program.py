@@ -129,7 +129,7 @@ def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple
 
 def source_of(options: CheckOptions, analyzer: Analyzer, text: str, report: FileReport) -> Source:
     """A source as the analyzer knows it."""
-    settings = analyzer.settings
+    settings = analyzer.settings_of(report.path)
     options = chosen(options, settings)
     known = ((found, analyzer.kernel(report.path, found.name)) for found in report.kernels)
     kernels = (_kernel(found, kernel, settings, options) for found, kernel in known if kernel is not None)
@@ -203,7 +203,7 @@ def file_jobs(
 ) -> list[ProgramJob]:
     """What to run for the program of one file, with its kernels as the analyzer knows them."""
     source = source_of(options, analyzer, text, report)
-    return program_jobs([source], analyzer.settings, options, program)
+    return program_jobs([source], analyzer.settings_of(report.path), options, program)
 
 
 def run_all(

@@ -116,8 +116,19 @@ def _emulator() -> Examination:
         seen = _confirmed_race(EngineKind.EMULATOR)
     except (ToolkitMissing, CompileError, Interrupted, OSError) as problem:
         return Examination("CPU emulator", False, f"not tried: {problem}", required=False)
-    message = "confirms the race of the probe kernel" if seen is None else seen
+    message = f"confirms the race of the probe kernel, {_emulator_engine()}" if seen is None else seen
     return Examination("CPU emulator", seen is None, message, required=False)
+
+
+def _emulator_engine() -> str:
+    """What executes its kernels; what is missing for that is made."""
+    from cuda_lsp.dynamic.emulator.native.library import LIBRARY, NoLibrary
+
+    try:
+        LIBRARY.get()
+    except NoLibrary as problem:
+        return f"in NumPy alone, several times slower than in C: {problem}"
+    return "in C"
 
 
 def _confirmed_race(engine: object) -> str | None:

@@ -46,6 +46,8 @@ _DYNAMIC_SHARED: Mapping[tuple[int, int], int] = {
 }  # fmt: skip
 
 DEFAULT_ARCH = "sm_80"
+ARCHITECTURES = tuple(f"sm_{major}{minor}" for major, minor in _DYNAMIC_SHARED)
+"""Those of this decade by name; older ones are known too."""
 
 
 def architecture_number(arch: str) -> int | None:
@@ -91,6 +93,6 @@ def _of_capability(arch: str, capability: tuple[int, int]) -> GpuModel:
     if capability < (3, 0):
         return GpuModel(arch, capability, max_dynamic_shared=48 * _KIB)
     if capability not in _DYNAMIC_SHARED:
-        known = ", ".join(f"sm_{major}{minor}" for major, minor in _DYNAMIC_SHARED)
+        known = ", ".join(ARCHITECTURES)
         raise UnknownArchitecture(f"architecture {arch!r} is not known; known are {known}")
     return GpuModel(arch, capability, max_dynamic_shared=_DYNAMIC_SHARED[capability] * _KIB)

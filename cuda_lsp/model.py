@@ -404,12 +404,14 @@ class Finding:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
 
-    def moved(self, lines: int) -> Finding:
-        """The same with its places ``lines`` further down."""
-        related = tuple(
-            evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines))) for r in self.related
-        )
-        return evolve(self, site=evolve(self.site, range=self.site.range.shifted(lines)), related=related)
+    def moved(self, lines: int, path: Path) -> Finding:
+        """The same with its places in the file ``path`` ``lines`` further down."""
+
+        def moved(site: Site) -> Site:
+            return evolve(site, range=site.range.shifted(lines)) if site.range.path == path else site
+
+        related = tuple(evolve(r, site=moved(r.site)) for r in self.related)
+        return evolve(self, site=moved(self.site), related=related)
 
 
 # --------------------------------------------------------------------------------------- verdicts
@@ -448,7 +450,7 @@ class KernelReport:
         """The report of the same kernel ``lines`` further down."""
         if not lines:
             return self
-        findings = tuple(finding.moved(lines) for finding in self.findings)
+        findings = tuple(finding.moved(lines, self.range.path) for finding in self.findings)
         return evolve(self, range=self.range.shifted(lines), findings=findings)
 
 
@@ -470,6 +472,7 @@ class FileReport:
     """All that is known of one file at one version. ``seconds``: wall time of the analysis.
 
     ``kernel_headers``: files of the project with kernels that it includes, each of which has its own report.
+    ``unused``: comments that silence nothing, as far as all kernels are decided.
     """
 
     path: Path
@@ -478,6 +481,7 @@ class FileReport:
     seconds: float = 0.0
     version: int | None = None
     kernel_headers: tuple[Path, ...] = ()
+    unused: tuple[SourceRange, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -83,3 +83,53 @@ def _count(n: int) -> Ints:
     """0 … n - 1."""
     numbers: Any = np.arange(n)
     return numbers
+
+
+@frozen
+class Touch:
+    """A word that a lane touches, in a part of the warp and in one of that part's wavefronts (from 0)."""
+
+    lane: int
+    bank: int
+    word: int
+    part: int
+    wavefront: int
+
+
+@frozen
+class WarpPicture:
+    """One instruction of one warp, word by word, for people. ``access``: as the source writes it."""
+
+    access: str
+    line: int
+    warp: int
+    banks: int
+    lanes: int
+    wavefronts: int
+    ideal: int
+    touches: tuple[Touch, ...]
+
+
+def touched_words(
+    addresses: Ints, active: Bools, size: int, *, load: bool, banks: int = 32, bank_bytes: int = 4
+) -> tuple[Touch, ...]:
+    """The words of one warp instruction; arguments as of ``warp_wavefronts``, of one row: ``(1, lanes)``.
+
+    A bank serves the distinct words of a part one after the other, here in ascending order.
+    """
+    lanes = addresses.shape[1]
+    parts = max(lanes // banks, lanes * size // (banks * bank_bytes), 1)
+    part = _part_of_lane(addresses, active, size, parts, load)[0]
+    words = max(1, size // bank_bytes)
+    found = [
+        (int(part[lane]), int(addresses[0, lane]) // bank_bytes + k, lane)
+        for lane in range(lanes)
+        if active[0, lane]
+        for k in range(words)
+    ]
+    served: dict[tuple[int, int], list[int]] = {}
+    for of, word in sorted({(of, word) for of, word, _ in found}):
+        served.setdefault((of, word % banks), []).append(word)
+    return tuple(
+        Touch(lane, word % banks, word, of, served[of, word % banks].index(word)) for of, word, lane in found
+    )

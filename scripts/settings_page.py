@@ -19,7 +19,7 @@ HEAD = """# Settings
 
 In `cuda-lsp.toml`, in `[tool.cuda-lsp]` of `pyproject.toml` (the nearest at or above a file), or in the
 editor, where names are written `defaultBlock` for `default-block`. Later ones win: defaults, file, editor,
-command line; a `// cuda-lsp:` comment above a kernel wins over all. This page is made of the schema that
+command line; a `// cuda-lsp:` comment above a kernel wins over all. In an editor each folder of a workspace has its own. This page is made of the schema that
 the server and the forms of editors use.
 
 *Trust*: whether a folder that nobody trusts may set it in its file ([who trusts what](security.md)).

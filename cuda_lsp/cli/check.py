@@ -248,7 +248,10 @@ def _which(paths: Sequence[Path], since: str | None, of_index: bool, name: Path 
     if since is None and not of_index:
         if not paths:
             raise Failure("which files? Name some, or a folder: cuda-lsp check .")
-        return sources_of(paths)
+        found = sources_of(paths)
+        if not found:
+            raise Failure(f"{', '.join(map(str, paths))}: no file with CUDA kernels")
+        return found
     try:
         changed = staged(Path.cwd()) if of_index else changed_since(since or "", Path.cwd())
     except NoHistory as error:

@@ -103,5 +103,7 @@ def outcome(reports: Iterable[FileReport], ran: bool, fail_on: str) -> int:
 
 
 def unusable(error: ToolError, report: FileReport) -> bool:
-    """Whether a file has no analysis for this."""
-    return error.range is None and (not report.kernels or error.severity is Severity.ERROR)
+    """Whether a file, or a kernel of it, has no analysis for this."""
+    if error.range is not None:
+        return error.severity is Severity.ERROR and bool(error.kernel)  # it is no C++
+    return not report.kernels or error.severity is Severity.ERROR

@@ -25,8 +25,19 @@ def serve(log_file: Path | None, log_level: str, stdio: bool) -> None:
 
 @click.command()
 @click.argument("code", required=False)
-def explain(code: str | None) -> None:
-    """Say what a diagnostic code means, why it matters and how to mend it."""
+@click.option(
+    "--picture",
+    "place",
+    metavar="FILE:LINE",
+    help="Print the banks of the shared-memory access on a line as SVG, now and after a verified repair.",
+)
+def explain(code: str | None, place: str | None) -> None:
+    """Say what a diagnostic code means, why it matters and how to mend it; or show the banks of an access."""
+    if place is not None:
+        from cuda_lsp.cli.picture import picture
+
+        click.echo(picture(place), nl=False)
+        return
     if code is None:
         for info in CODES.values():
             click.echo(f"{info.code.value:24} {info.title}")

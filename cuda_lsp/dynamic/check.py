@@ -18,7 +18,7 @@ from attrs import define, evolve, field
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
-from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
@@ -149,6 +149,8 @@ class _Check:
             outcome = self._run(engine, plain, entry, sites, trial, share=_SHARE if last else _SHARE / 2)
             result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
             self.seen(result)
+        if isinstance(engine, EmulatorEngine):
+            result = evolve(result, notes=(*result.notes, *remarks()))
         if not job.trials or not job.banks or not engine.usable:
             return result
         self.progress("counting bank conflicts")

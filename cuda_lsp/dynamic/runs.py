@@ -236,7 +236,8 @@ class RunOutcome:
     thread executed. ``not_covered``: what the engine did not check, a sentence each; ``unwatched``:
     opcodes of the instructions whose memory was not watched. ``failure``: why
     the run ended early (deadline, trap, illegal address), None when the kernel finished. ``results``:
-    buffers after the run by name, when they were asked for.
+    buffers after the run by name, when they were asked for. ``compiled``: an emulated kernel ran in the C
+    engine, at its end at least.
     """
 
     device: str
@@ -254,6 +255,7 @@ class RunOutcome:
     output: str = ""  # what the kernel printed
     failure: str | None = None
     results: dict[str, Bytes] = field(factory=dict[str, Bytes], eq=False)
+    compiled: bool = False
 
 
 class EngineUnavailable(Exception):

@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.frontend.focus import Focus
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
-from cuda_lsp.frontend.parse_problems import Problem, Problems
+from cuda_lsp.frontend.parse_problems import Problems
 
 
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
@@ -57,12 +57,12 @@ def moved_problems(before: Problems, focus: Focus, last: int) -> Problems:
     """The mistakes of the file but those inside the edited function, which ended on line ``last``."""
     edit = focus.edit
     main = (
-        Problem(p.message, edit.moved(p.offset), p.line + (edit.lines if p.offset >= edit.old_end else 0))
+        evolve(p, offset=edit.moved(p.offset), line=p.line + (edit.lines if p.offset >= edit.old_end else 0))
         for p in before.main
         if not focus.was[0] <= p.offset < focus.was[1]
     )
     missing = ((name, line + edit.lines if line > last else line) for name, line in before.missing)
-    return Problems(tuple(main), before.headers, tuple(missing))
+    return Problems(tuple(main), before.headers, tuple(missing), before.unfound)
 
 
 def _moved(kernel: KernelSource, focus: Focus) -> KernelSource:
@@ -89,7 +89,7 @@ def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems
     if set(seen) != set(found.main) - set(own) or set(before.headers) != set(found.headers):
         return None
     first = next((i for i, p in enumerate(outside) if p.offset >= focus.offsets[1]), len(outside))
-    return Problems((*outside[:first], *own, *outside[first:]), before.headers, found.missing)
+    return Problems((*outside[:first], *own, *outside[first:]), before.headers, found.missing, before.unfound)
 
 
 def moved_sites(sites: Sequence[LaunchSite], lines: int, behind: int, path: Path) -> tuple[LaunchSite, ...]:

@@ -20,7 +20,7 @@ from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.model import ToolError
+from cuda_lsp.model import Severity, ToolError
 
 # Headers of the toolkit, of the C library and of systems that sources include in quotes as well.
 _TOOLKIT = re.compile(
@@ -34,11 +34,12 @@ _PER_KERNEL = 3
 
 @frozen
 class Problem:
-    """An error of clang in the file that is looked at; ``offset`` in bytes."""
+    """An error of clang in the file that is looked at; ``offset`` in bytes. ``syntax``: of its parser."""
 
     message: str
     offset: int
     line: int
+    syntax: bool = False
 
 
 @frozen
@@ -92,7 +93,8 @@ def read_problems(
         elif not here:
             headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
         elif location.offset < limit:
-            main.append(Problem(message, location.offset, location.line))
+            syntax = diagnostic.category_name == "Parse Issue"
+            main.append(Problem(message, location.offset, location.line, syntax))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
 
 
@@ -151,16 +153,20 @@ def errors_within(
     return tuple(errors)
 
 
-def kernel_errors(
-    kernels: Sequence[KernelSource], problems: Sequence[Problem], source: SourceText
-) -> list[ToolError]:
-    """The first few errors inside each kernel's text, as clang words them."""
+def kernel_errors(kernels: Sequence[KernelSource], problems: Problems, source: SourceText) -> list[ToolError]:
+    """The first few errors inside each kernel's text, as clang words them.
+
+    What is no C++ at all is an error, unless headers are missing whose macros would make it some.
+    """
     errors: list[ToolError] = []
+    guesswork = bool(problems.missing or problems.unfound)
     for start, end in sorted({k.offsets for k in kernels}):
-        inside = list(dict.fromkeys((p.message, p.offset) for p in problems if start <= p.offset < end))
+        inside = [p for p in problems.main if start <= p.offset < end]
+        found = list(dict.fromkeys((p.message, p.offset, p.syntax and not guesswork) for p in inside))
         name = next(k.base_name for k in kernels if k.offsets == (start, end)) if inside else ""
-        for message, offset in inside[:_PER_KERNEL]:
-            errors.append(
-                ToolError(f"in kernel '{name}', not understood: {message}", source.range(offset, offset + 1))
-            )
+        for message, offset, certain in found[:_PER_KERNEL]:
+            place = source.range(offset, offset + 1)
+            said = f"in kernel '{name}', not understood: {message}"
+            severity = Severity.ERROR if certain else Severity.INFORMATION
+            errors.append(ToolError(said, place, severity, name if certain else ""))
     return errors

@@ -37,6 +37,17 @@ def _longest(limit: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
+def open_comment(text: str) -> tuple[int, int] | None:
+    """From a ``/*`` that nothing closes to the end of its line, as offsets; None: there is none."""
+    start = text.rfind("/*")
+    if start <= text.rfind("*/"):
+        return None
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    end = text.find("\n", start)
+    quoted = "//" in before or before.count('"') % 2
+    return None if quoted else (start, len(text) if end < 0 else end)
+
+
 class SourceText:
     """One version of one file: ``text`` as the editor has it, ``data`` as clang reads it."""
 

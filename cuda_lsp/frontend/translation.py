@@ -32,10 +32,12 @@ from cuda_lsp.frontend.focused_reading import (
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
+    Passed,
     common_conditions,
     computed_arguments,
     conditions_of,
     launch_bounds,
+    one_buffer,
     shared_arguments,
     stated_by,
 )
@@ -376,7 +378,7 @@ class Translation:
         errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
         errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
-        errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
+        errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += instantiation.left_out(self._sources)
         errors += not_read(unread_kernels(self._source.text, self._sources), self._source)
         errors += instantiation.without_arguments(self._sources)
@@ -392,8 +394,9 @@ class Translation:
         outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
         directive = self._directive(source)
-        shared, computed = shared_arguments(source, sites), computed_arguments(source, sites, directive)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared, computed)
+        computed = computed_arguments(source, sites, directive)
+        passed = Passed(shared_arguments(source, sites), one_buffer(source, sites), computed)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, passed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         return evolve(
             kernel,

@@ -2,8 +2,8 @@
 
 A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
 defects: the pairs of one array that are linked by accesses which they share, within a block or between
-blocks, and all of a kernel that rely on lock step. The worst of them leads; the places of the others are
-related to it.
+blocks, and all of a kernel that rely on lock step, in whichever instances of a template they are; of other
+findings those of one place. The worst of them leads; the places of the others are related to it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,34 @@ def defects(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _linked(group: Sequence[Finding], finding: Finding) -> bool:
     return any(
-        _lock_step(finding, other) or (_alike(finding, other) and places_of(finding) & places_of(other))
+        _lock_step(finding, other)
+        or _one_place(finding, other)
+        or (_alike(finding, other) and places_of(finding) & places_of(other))
         for other in group
     )
 
 
+def template_of(kernel: str) -> str:
+    """The name that all instances of a kernel template have in common."""
+    return kernel.split("<")[0]
+
+
+def _one_place(a: Finding, b: Finding) -> bool:
+    """The same of several instances."""
+    here = (a.code, a.site.range, template_of(a.kernel)) == (b.code, b.site.range, template_of(b.kernel))
+    return here and a.kind is b.kind is None
+
+
 def _lock_step(a: Finding, b: Finding) -> bool:
     """A kernel relies on it, or does not."""
-    return a.code is b.code is Code.WARP_SYNCHRONOUS and a.kernel == b.kernel
+    return a.code is b.code is Code.WARP_SYNCHRONOUS and template_of(a.kernel) == template_of(b.kernel)
 
 
 def _alike(a: Finding, b: Finding) -> bool:
     """Races on one array, both within a block or both between blocks as far as that is known."""
-    if a.kind is None or b.kind is None or a.array is None or (a.kernel, a.array) != (b.kernel, b.array):
+    if a.kind is None or b.kind is None or a.array is None or a.array != b.array:
+        return False
+    if template_of(a.kernel) != template_of(b.kernel):
         return False
     return len({_between(a), _between(b)} - {None}) < 2
 

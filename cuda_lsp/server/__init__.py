@@ -10,6 +10,11 @@ from pathlib import Path
 __all__ = ["serve"]
 
 
+def _is_no_late_cancel(record: logging.LogRecord) -> bool:
+    """A request that was answered before its cancellation came is nobody's fault."""
+    return not record.getMessage().startswith("Cancel notification for unknown message id")
+
+
 def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
     """Speak LSP over stdio until the client leaves. Logs never go to stdout."""
     handler = (
@@ -20,6 +25,7 @@ def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
         level=log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_no_late_cancel)
     # The loop writes what the analysis found while that goes on: it must not wait 5 ms for its turn.
     sys.setswitchinterval(0.001)
     from cuda_lsp.server.analysis.process import AnalysisProcess

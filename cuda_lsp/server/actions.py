@@ -19,7 +19,10 @@ from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.server.check_commands import action_for
+from cuda_lsp.report.defects import places_of, template_of
+from cuda_lsp.server.check_commands import action_for, picture_action
+from cuda_lsp.server.diagnostics import templates
+from cuda_lsp.server.launch_actions import known_launches, launch_actions
 from cuda_lsp.server.positions import range_at, to_client
 
 FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.cuda-lsp"
@@ -31,13 +34,16 @@ class Wanted:
     """What a client asks for: actions on these lines (0-based), of these kinds; none named: of all but fixes
     of the whole file, which are made at once and asked for by name.
 
-    ``resolves``: it asks again for the edits of an action that it has chosen.
+    ``resolves``: it asks again for the edits of an action that it has chosen. ``asks_launch``: it can ask its
+    user for a launch. ``others``: of open files.
     """
 
     first: int
     last: int
     only: tuple[str, ...] = ()
     resolves: bool = False
+    asks_launch: bool = False
+    others: tuple[FileReport, ...] = ()
 
     def kind(self, kind: str) -> bool:
         """Whether it asks for actions of a kind."""
@@ -51,12 +57,17 @@ def actions(
     found: list[lsp.CodeAction] = []
     if wanted.kind(lsp.CodeActionKind.QuickFix.value):
         found += _quick_fixes(report, document, wanted, trials)
+        found += _without_idle_comments(report, document, wanted)
     if wanted.only and wanted.kind(FIX_ALL):
         found += _fix_all(report, document, trials)
-    for kernel in report.kernels:
+    if wanted.kind(lsp.CodeActionKind.Source.value):
+        found += _pictures(report, document, wanted)
+    for kernel, *_ in templates(report.kernels):
         if kernel.range.start.line - 1 <= wanted.first <= kernel.range.end.line - 1:
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
-                found.append(_set_launch(kernel, document))
+                found += launch_actions(
+                    kernel, document, known_launches(kernel, (report, *wanted.others)), wanted.asks_launch
+                )
             if kernel.key and wanted.kind(lsp.CodeActionKind.Source.value):
                 found.append(_run(kernel, document))
     return found
@@ -85,22 +96,22 @@ def _quick_fixes(
     in_step = {finding.kernel for finding in here if finding.code is Code.WARP_SYNCHRONOUS}
     for finding in here:
         tried_as_one = finding.kernel in told and finding.code is Code.WARP_SYNCHRONOUS
-        if finding in mended_by_one or tried_as_one:
+        place = (finding.code, places_of(finding))  # the same in another instance of a template
+        if finding in mended_by_one or tried_as_one or place in told:
             continue
         if finding.code is Code.WARP_SYNCHRONOUS:
             told.add(finding.kernel)
         found = mended(source, report, finding, trials)
         if found is not None and found.repair.edits not in told:
-            told.add(found.repair.edits)
+            told |= {found.repair.edits, place}
             mended_by_one += found.repair.findings
             yield _action(found.repair, document)
     if wanted.resolves:
         yield from _all_of_a_kind(here, report, document)
     silenced = {(f.code, f.site.range.start.line): f for f in here if f.code is not Code.WARP_SYNCHRONOUS}
     yield from (_silence(finding, document) for finding in silenced.values())
-    for kernel in report.kernels:
-        if kernel.name in in_step:
-            yield _keep_lock_step(kernel, document)
+    for kernel, *_ in templates(k for k in report.kernels if k.name in in_step):
+        yield _keep_lock_step(kernel, document)
 
 
 def _is_here(finding: Finding, report: FileReport, document: TextDocument, wanted: Wanted) -> bool:
@@ -126,7 +137,8 @@ def _all_of_a_kind(
 ) -> Iterator[lsp.CodeAction]:
     """Where a kernel has several findings of a code; what of them can be mended is told when it is chosen."""
     state = {"uri": document.uri, "version": document.version}
-    for kernel, code in dict.fromkeys((f.kernel, f.code) for f in here if f.code in repairable()):
+    asked = {(template_of(f.kernel), f.code): f.kernel for f in here if f.code in repairable()}
+    for (_, code), kernel in asked.items():
         several = sum((f.kernel, f.code) == (kernel, code) for f in report.findings) > 1
         if several and code is not Code.WARP_SYNCHRONOUS:
             yield lsp.CodeAction(
@@ -170,6 +182,28 @@ def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
     )
 
 
+def _without_idle_comments(
+    report: FileReport, document: TextDocument, wanted: Wanted
+) -> Iterator[lsp.CodeAction]:
+    for place in report.unused:
+        number = place.start.line - 1
+        if wanted.first <= number <= wanted.last:
+            extent = to_client(place, document)
+            before = document.lines[number][: place.start.column - 1]
+            if before.strip():  # code with the comment behind it
+                extent.start.character = to_client(place, document).start.character - (
+                    len(before) - len(before.rstrip())
+                )
+            else:
+                extent = lsp.Range(lsp.Position(number, 0), lsp.Position(number + 1, 0))
+            yield lsp.CodeAction(
+                title="Remove the comment that silences nothing",
+                kind=lsp.CodeActionKind.QuickFix,
+                is_preferred=True,
+                edit=lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(extent, "")]}),
+            )
+
+
 def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
     line = kernel.range.start.line - 1
     text = f"{_indent(document.lines, line)}// cuda-lsp: warp-synchronous\n"
@@ -180,22 +214,19 @@ def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAct
     )
 
 
+def _pictures(report: FileReport, document: TextDocument, wanted: Wanted) -> Iterator[lsp.CodeAction]:
+    conflicts = [f for f in report.findings if f.code is Code.BANK_CONFLICT]
+    lines = {f.site.range.start.line for f in conflicts if _is_here(f, report, document, wanted)}
+    for line in sorted(lines):
+        command = picture_action(document.uri, line)
+        yield lsp.CodeAction(command.title, kind=lsp.CodeActionKind.Source, command=command)
+
+
 def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
     return lsp.CodeAction(
         title=f"Run dynamic check of {kernel.name}",
         kind=lsp.CodeActionKind.Source,
         command=action_for(kernel, document.uri),
-    )
-
-
-def _set_launch(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
-    x, y, z = kernel.launches[0].block if kernel.launches else (256, 1, 1)
-    line = kernel.range.start.line - 1
-    text = f"{_indent(document.lines, line)}// cuda-lsp: launch block=({x},{y},{z})\n"
-    return lsp.CodeAction(
-        title=f"Set launch configuration of {kernel.name}…",
-        kind=lsp.CodeActionKind.RefactorRewrite,
-        edit=_insertion(document, line, text),
     )
 
 

@@ -8,6 +8,13 @@ from cuda_lsp.model import KernelReport
 
 COMMAND = "cuda-lsp.runDynamicCheck"
 PROGRAM_COMMAND = "cuda-lsp.runProgram"
+PROGRAM_WITH_COMMAND = "cuda-lsp.runProgramWith"
+"""With arguments for the program, instead of those of the settings."""
+
+VERDICTS_COMMAND = "cuda-lsp.tellInstances"
+PICTURE_COMMAND = "cuda-lsp.showBanks"
+WORKSPACE_COMMAND = "cuda-lsp.checkWorkspace"
+SET_LAUNCH = "Set launch configuration…"
 STALE = "the result of the dynamic check is of another text"
 UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
@@ -23,3 +30,13 @@ def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
 def program_action(uri: str) -> lsp.Command:
     """What a click on "Run the program under check" sends."""
     return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])
+
+
+def picture_action(uri: str, line: int) -> lsp.Command:
+    """What shows the banks of an access; ``line`` from 1."""
+    return lsp.Command(f"Show the banks of line {line}", PICTURE_COMMAND, arguments=[uri, line])
+
+
+def verdict_action(title: str, uri: str, line: int) -> lsp.Command:
+    """What a click on the verdict of a template sends; ``line`` from 1."""
+    return lsp.Command(title=title, command=VERDICTS_COMMAND, arguments=[uri, line])

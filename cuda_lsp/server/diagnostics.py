@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.config import SettingsProblem
-from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, SourceRange, Status, ToolError
 from cuda_lsp.report.defects import defects
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.positions import path_of, to_client, uri_of
@@ -21,45 +21,57 @@ SOURCE = "cuda-lsp"
 def diagnostics(report: FileReport, document: TextDocument, base: str) -> list[lsp.Diagnostic]:
     """Every finding and error of a report in the client's units; ``base``: where codes are documented."""
     found = [_diagnostic(finding, document, base) for finding in defects(report.findings)]
-    return found + [_problem(error, document) for error in report.errors]
+    return found + _beside(report, document)
 
 
 class DiagnosticsJson:
     """The diagnostics of documents as JSON; those of a kernel are written once for each report of it.
 
     A large file has hundreds of findings and an edit changes those of one kernel: making all of them
-    anew would cost more than analysing it.
+    anew would cost more than analysing it. Instances of a template are one kernel here.
     """
 
     def __init__(self, encode: Callable[[lsp.Diagnostic], str], base: str = "") -> None:
         self._encode = encode
         self._base = base
-        self._made: dict[Path, dict[int, tuple[KernelReport, list[str]]]] = {}  # by identity of a report
+        self._made: dict[Path, dict[tuple[int, ...], tuple[list[KernelReport], list[str]]]] = {}
 
     def of(self, report: FileReport, document: TextDocument) -> str:
         """What ``diagnostics`` gives, as a JSON array."""
         before = self._made.get(report.path, {})
-        made = {
-            id(kernel): before.get(id(kernel))
-            or (kernel, self._json(_diagnostic(f, document, self._base) for f in defects(kernel.findings)))
-            for kernel in report.kernels
-        }
+        made: dict[tuple[int, ...], tuple[list[KernelReport], list[str]]] = {}
+        for kernels in templates(report.kernels):
+            key = tuple(map(id, kernels))  # of reports that are kept here, so that nothing else has it
+            made[key] = before.get(key) or (kernels, self._told(kernels, document))
         self._made[report.path] = made
-        items = [item for kernel in report.kernels for item in made[id(kernel)][1]]
-        items += self._json(_problem(error, document) for error in report.errors)
+        items = [item for _, told in made.values() for item in told]
+        items += self._json(_beside(report, document))
         return f"[{', '.join(items)}]"
 
     def forget(self, path: Path) -> None:
         """The document is closed."""
         self._made.pop(path, None)
 
+    def _told(self, kernels: Iterable[KernelReport], document: TextDocument) -> list[str]:
+        findings = defects(finding for kernel in kernels for finding in kernel.findings)
+        return self._json(_diagnostic(finding, document, self._base) for finding in findings)
+
     def _json(self, found: Iterable[lsp.Diagnostic]) -> list[str]:
         return [self._encode(item) for item in found]
 
 
+def templates(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
+    """Kernels in their order, instances of one template together."""
+    found: dict[SourceRange, list[KernelReport]] = {}
+    for kernel in kernels:
+        found.setdefault(kernel.range, []).append(kernel)
+    return list(found.values())
+
+
 def _diagnostic(finding: Finding, document: TextDocument, base: str) -> lsp.Diagnostic:
     page = page_url(finding.code, base)
-    tags = [lsp.DiagnosticTag.Unnecessary] if finding.code is Code.REDUNDANT_BARRIER else None
+    fades = finding.code is Code.REDUNDANT_BARRIER or finding.status is Status.NOT_OBSERVED
+    tags = [lsp.DiagnosticTag.Unnecessary] if fades else None
     return lsp.Diagnostic(
         range=to_client(finding.site.range, document),
         message=finding.message,
@@ -88,7 +100,8 @@ def _related(finding: Finding, document: TextDocument) -> list[lsp.DiagnosticRel
 
 def _data(finding: Finding) -> dict[str, Any]:
     """What code actions need to find the finding again."""
-    return {"code": finding.code.value, "kernel": finding.kernel, "status": finding.status.value}
+    told = {"code": finding.code.value, "kernel": finding.kernel, "status": finding.status.value}
+    return {**told, **({"missed": True} if finding.missed else {})}
 
 
 def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
@@ -97,6 +110,21 @@ def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
     severity = lsp.DiagnosticSeverity.Information if problem.refused else lsp.DiagnosticSeverity.Warning
     message = problem.said
     return lsp.Diagnostic(lsp.Range(start, end), message, severity=severity, source=SOURCE)
+
+
+def _beside(report: FileReport, document: TextDocument) -> list[lsp.Diagnostic]:
+    """What there is to say besides findings: errors, and comments that silence nothing."""
+    idle = [
+        lsp.Diagnostic(
+            range=to_client(place, document),
+            message="nothing is found here that this comment could silence",
+            severity=lsp.DiagnosticSeverity.Hint,
+            source=SOURCE,
+            tags=[lsp.DiagnosticTag.Unnecessary],
+        )
+        for place in report.unused
+    ]
+    return [*(_problem(error, document) for error in report.errors), *idle]
 
 
 def _problem(error: ToolError, document: TextDocument) -> lsp.Diagnostic:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +21,15 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, chosen, failure_of, kernel_job, output_of, problems_of
+from cuda_lsp.confirm import (
+    CheckOptions,
+    chosen,
+    endings_of,
+    failure_of,
+    kernel_job,
+    output_of,
+    problems_of,
+)
 from cuda_lsp.confirm_program import (
     build_job,
     errors_of,
@@ -36,11 +43,18 @@ from cuda_lsp.confirm_program import (
 from cuda_lsp.dynamic.compilation.compile import digest_of
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
+from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.check_commands import STALE
+from cuda_lsp.server.client_progress import Progress
 from cuda_lsp.server.result_places import Layout, belongings, relocated
+from cuda_lsp.server.run_messages import Told
+from cuda_lsp.server.run_outcomes import LastRun, guess_of, last_run
 from cuda_lsp.server.session import Session
+
+OUTPUT = "cuda-lsp/programOutput"
+"""A notification with what a program printed, for clients that have a terminal for it."""
 
 _KEPT = 128
 _POLL = 0.05
@@ -52,7 +66,8 @@ _T = TypeVar("_T")
 class _Kept:
     """Results of one kernel, what is told beside them, and where its text stood.
 
-    ``errors``: the text did not compile. ``outdated``: a header has changed.
+    ``errors``: the text did not compile. ``ended``: where runs ended early. ``outdated``: a header
+    has changed.
     """
 
     seen: Sequence[Seen]
@@ -61,6 +76,8 @@ class _Kept:
     path: Path
     kernel: str
     layout: Layout
+    ended: Sequence[ToolError] = ()
+    run: LastRun | None = None
     outdated: bool = False
 
 
@@ -88,7 +105,7 @@ class DynamicChecks:
             kept = self._fitting(report, *owned[kernel.name])
             if kept is not None:
                 kernels.append(with_all(kernel, kept.seen, kept.told))
-                errors |= dict.fromkeys(kept.errors)
+                errors |= dict.fromkeys((*kept.errors, *kept.ended))
             else:
                 stale = (STALE,) if kernel.name in names else ()
                 kernels.append(evolve(kernel, notes=(*kernel.notes, *stale)))
@@ -103,7 +120,17 @@ class DynamicChecks:
             return kept
         here = partial(relocated, report=file, line=kept.layout.to(layout))
         seen = [evolve(one, result=here(one.result)) for one in kept.seen]
-        return evolve(kept, seen=seen, errors=here(CheckResult("", errors=tuple(kept.errors))).errors)
+        errors, ended = (here(CheckResult("", errors=tuple(e))).errors for e in (kept.errors, kept.ended))
+        return evolve(kept, seen=seen, errors=errors, ended=ended)
+
+    def runs(self, report: FileReport, text: str, settings: Settings) -> dict[str, LastRun]:
+        """What the last runs of kernels came to, by name, as far as they are of these texts."""
+        names = {kept.kernel for kept in self._results.values() if kept.path == report.path}
+        if not names:
+            return {}
+        owned = belongings(report, text, settings)
+        kept = {name: self._results.get(owned[name][0]) for name in names & owned.keys()}
+        return {name: known.run for name, known in kept.items() if known and known.run and not known.outdated}
 
     def files_changed(self) -> bool:
         """Hide results whose headers read differently now, show those that fit again. Whether any changed.
@@ -124,6 +151,10 @@ class DynamicChecks:
             self._results[key] = evolve(kept, outdated=outdated)
         return changed
 
+    def options(self, engine: str) -> CheckOptions:
+        """What a client wants of checks."""
+        return CheckOptions(engine=EngineKind(engine))
+
     async def job(
         self, session: Session, path: Path, text: str, report: KernelReport, engine: str
     ) -> CheckJob | None:
@@ -139,21 +170,30 @@ class DynamicChecks:
         job: CheckJob,
         report: KernelReport,
         settings: Settings,
-    ) -> str | None:
-        """Check one kernel of ``file`` with progress in the client. Returns what went wrong."""
-        progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
+    ) -> Told:
+        """Check one kernel of ``file`` with progress in the client."""
+        guess = guess_of(report, job, text)
+        title = f"Dynamic check of {report.name}{f' ({guess})' if guess else ''}"
+        progress = await Progress.begin(server, title)
         try:
             result = await self._alone(progress, self._runner.run, job)
         except CheckCancelled:
             progress.end("cancelled")
-            return None
+            return Told()
         problems = problems_of(result, report)
         progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
-        self._keep(file, text, settings, report, [Seen(result, job.shapes)], errors=result.errors)
-        return problems[0].message if problems else failure_of(result)
+        seen = [Seen(result, job.shapes)]
+        run = self._keep(file, text, settings, report, seen, errors=result.errors, watched=job.watch)
+        if problems:
+            return Told(problems[0].message, True, problems[0].range)
+        if run is None:
+            return Told(f"{report.name}: nothing was run", True)
+        failure = failure_of(result)
+        said = run.said(report.name, guess)
+        return Told(f"{said}: {failure}" if failure else said, failure is not None, run.place)
 
-    async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
+    async def _alone(self, progress: Progress, work: Callable[..., _T], job: Any) -> _T:
         """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
         turn, stop = object(), threading.Event()
         self._queue.append(turn)
@@ -181,11 +221,14 @@ class DynamicChecks:
         text: str,
         session: Session,
         settings: Settings,
-        engine: str,
-    ) -> tuple[str | None, str]:
-        """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
-        progress = await _Progress.begin(server, f"Running {file.path.name} under check")
-        options, how = chosen(CheckOptions(engine=EngineKind(engine)), settings), options_of(settings)
+        options: CheckOptions,
+        arguments: Sequence[str] | None,
+    ) -> Told:
+        """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings."""
+        progress = await Progress.begin(server, f"Running {file.path.name} under check")
+        options, how = chosen(options, settings), options_of(settings)
+        if arguments is not None:
+            how = evolve(how, arguments=tuple(arguments))
         try:
             if how.build:
                 built = await self._alone(
@@ -193,24 +236,32 @@ class DynamicChecks:
                 )
                 if built.problem is not None:
                     progress.end("failed")
-                    return built.problem, ""
+                    return Told(built.problem, True)
                 how = evolve(how, built=built)
             jobs = await asyncio.to_thread(session.ask, partial(file_jobs, text, file, options, how))
             if jobs is None:
                 progress.end("failed")
-                return f"the analysis of {file.path.name} ended meanwhile; run it again", ""
+                return Told(f"the analysis of {file.path.name} ended meanwhile; run it again", True)
             result = await self._alone(progress, partial(run_all, self._runner), jobs)
         except CheckCancelled:
             progress.end("cancelled")
-            return None, "cancelled"
+            return Told()
         result = with_notes(result, how)
         errors = errors_of(result)
         progress.end("done" if result.problem is None else "failed")
         _log(server, result.output)
+        server.protocol.notify(OUTPUT, {"title": file.path.name, "text": result.output})
+        runs: list[LastRun] = []
         for report in file.kernels:
             seen, told = seen_of(report, file, result)
-            self._keep(file, text, settings, report, seen, told, result.errors)
-        return (errors[0].message if errors else None), outcome_of(file.path.name, result)
+            run = self._keep(file, text, settings, report, seen, told, result.errors)
+            runs += [run] if run is not None else []
+        if errors:
+            return Told(errors[0].message, True, errors[0].range)
+        place = next((run.place for run in runs if run.place is not None), None)
+        counts = "; ".join(run.counts for run in runs if run.place is not None)
+        outcome = outcome_of(file.path.name, result)
+        return Told(f"{outcome}{f': {counts}' if counts else ''}{_usage(result)}", place=place)
 
     def _keep(
         self,
@@ -221,51 +272,30 @@ class DynamicChecks:
         seen: Sequence[Seen],
         told: Sequence[str] = (),
         errors: Sequence[ToolError] = (),
-    ) -> None:
+        *,
+        watched: bool = True,
+    ) -> LastRun | None:
+        """Remember what a check saw; what it came to, None: nothing was run."""
         seen = [one for one in seen if one.result.results]
         if not (seen or told or errors):
-            return
+            return None
+        ended = tuple(dict.fromkeys(e for one in seen for e in endings_of(one.result, report)))
+        places = [error.range for error in ended if error.range is not None]
+        run = last_run(report, with_all(report, seen, told), seen, places, watched)
         key, layout = belongings(file, text, settings)[report.name]
-        self._results[key] = _Kept(seen, told, errors, file.path, report.name, layout)
+        self._results[key] = _Kept(seen, told, errors, file.path, report.name, layout, ended, run)
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
+        return run
 
 
-class _Progress:
-    """A work-done progress of the client; silent where it has none."""
-
-    def __init__(self, server: LanguageServer, token: str | None) -> None:
-        self._server = server
-        self._token = token
-        self._loop = asyncio.get_running_loop()
-
-    @classmethod
-    async def begin(cls, server: LanguageServer, title: str) -> _Progress:
-        window = server.client_capabilities.window
-        if not (window and window.work_done_progress):
-            return cls(server, None)
-        token = str(uuid.uuid4())
-        made: Any = server.work_done_progress
-        await made.create_async(token)
-        server.work_done_progress.begin(token, lsp.WorkDoneProgressBegin(title=title, cancellable=True))
-        return cls(server, token)
-
-    def stage(self, text: str) -> None:
-        """Called from the runner's thread."""
-        self._loop.call_soon_threadsafe(self._report, text)
-
-    def _report(self, text: str) -> None:
-        if self._token is not None:
-            self._server.work_done_progress.report(self._token, lsp.WorkDoneProgressReport(message=text))
-
-    def cancelled(self) -> bool:
-        progress: Any = self._server.work_done_progress
-        future = progress.tokens.get(self._token) if self._token is not None else None
-        return future is not None and future.cancelled()
-
-    def end(self, text: str) -> None:
-        if self._token is not None:
-            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
+def _usage(result: ProgramResult) -> str:
+    """What a program that ended before it launched anything is likely to lack."""
+    if result.launches or not result.status:
+        return ""
+    last = next((line.strip() for line in reversed(result.output.splitlines()) if line.strip()), "")
+    said = f" (“{last[:120]}”)" if last else ""
+    return f"; it ended before any kernel{said}: does it need arguments?"
 
 
 def _log(server: LanguageServer, text: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from attrs import evolve
 
 from cuda_lsp.model import (
     BankReport,
@@ -14,17 +16,30 @@ from cuda_lsp.model import (
     Position,
     Witness,
 )
+from cuda_lsp.report.defects import defects, places_of
 from cuda_lsp.server.positions import contains
+from cuda_lsp.source_names import called
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def hover_text(report: FileReport, position: Position) -> str | None:
-    """Markdown for ``position``; None where there is nothing to say."""
-    parts = [_finding(finding) for finding in report.findings if _touches(finding, position)]
+def hover_text(report: FileReport, position: Position, *, tables: bool = True) -> str | None:
+    """Markdown for ``position``; None where there is nothing to say. ``tables``: the client draws them."""
+    parts = [_finding(finding, instances, tables) for finding, instances in _meant(report, position)]
     if not parts:
         parts = [_kernel(k) for k in report.kernels if k.range.start.line == position.line]
     return "\n\n---\n\n".join(parts) or None
+
+
+def _meant(report: FileReport, position: Position) -> Iterator[tuple[Finding, Sequence[str]]]:
+    """The findings at a position, the worst of a defect first, and the instances that they are of."""
+    for defect in defects(report.findings):
+        pairs: dict[object, list[Finding]] = {}
+        for finding in (evolve(defect, related=defect.related[:1]), *defect.also):
+            if _touches(finding, position):
+                pairs.setdefault((finding.code, places_of(finding)), []).append(finding)
+        for same in pairs.values():
+            yield same[0], list(dict.fromkeys(finding.kernel for finding in same))
 
 
 def _touches(finding: Finding, position: Position) -> bool:
@@ -32,7 +47,7 @@ def _touches(finding: Finding, position: Position) -> bool:
     return any(contains(extent, position) for extent in places)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, instances: Sequence[str], tables: bool) -> str:
     kind = f" ({finding.kind.value})" if finding.kind else ""
     lines = [f"**{finding.code.value}**{kind} · {finding.status.value}"]
     if (
@@ -42,11 +57,13 @@ def _finding(finding: Finding) -> str:
     if finding.condition:
         lines += ["", f"When {finding.condition}."]
     if finding.witness:
-        lines += ["", *_witness(finding, finding.witness)]
+        lines += ["", *_witness(finding, finding.witness, tables)]
     if finding.observation:
         lines += ["", _observation(finding.observation)]
     if finding.bank:
         lines += ["", *_bank(finding.bank)]
+    if len(instances) > 1:
+        lines += ["", f"In {', '.join(f'`{name}`' for name in instances)}."]
     if finding.launch:
         lines += ["", f"*{launch_text(finding.launch)}*"]
     if finding.earlier:
@@ -54,20 +71,38 @@ def _finding(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
+def _witness(finding: Finding, witness: Witness, tables: bool) -> Iterator[str]:
     places = [related.site for related in finding.related[:1]] + [finding.site]
     if len(places) == 1:
         places *= 2
-    yield "| | thread | block | access | line |"
-    yield "|---|---|---|---|---|"
+    rows = [("", "thread", "block", "access", "line")]
     shown = 1 if witness.alone else 2
     for number, (thread, site) in enumerate(zip(witness.threads[:shown], places[:shown], strict=True), 1):
-        block = witness.blocks[number - 1] if witness.blocks else "same"
-        yield f"| {number} | {thread} | {block} | `{site.text}` | {site.range.start.line} |"
+        block = str(witness.blocks[number - 1]) if witness.blocks else "same"
+        rows.append((str(number), str(thread), block, site.text, str(site.range.start.line)))
+    yield from _table(rows) if tables else _columns(rows)
     yield ""
-    yield f"{'It touches' if witness.alone else 'Both touch'} `{witness}`."
+    element = called(str(witness), witness.array, (site.text for site in places))
+    yield f"{'It touches' if witness.alone else 'Both touch'} `{element}`."
     if witness.values:
         yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Markdown; the fourth column is code."""
+    yield f"| {' | '.join(rows[0])} |".replace("|  |", "| |")
+    yield "|---" * len(rows[0]) + "|"
+    for *first, code, line in rows[1:]:
+        yield f"| {' | '.join(first)} | `{code.replace('|', chr(92) + '|')}` | {line} |"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """For clients that show the bars of a table as they are."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield "```text"
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield "```"
 
 
 def _observation(seen: Observation) -> str:

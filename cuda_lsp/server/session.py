@@ -122,6 +122,10 @@ class Session:
         known = self._open.get(uri)
         return known.report if known else None
 
+    def reports(self) -> tuple[FileReport, ...]:
+        """The newest ones of all documents."""
+        return tuple(known.report for known in list(self._open.values()) if known.report)
+
     def settled(self, uri: str, version: int | None, text: str, seconds: float) -> FileReport | None:
         """The report of this version, waiting for it up to ``seconds``.
 

@@ -3,192 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import time
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any, cast
 from urllib.parse import unquote
 
-from attrs import evolve
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp import __version__, config, settings_file
-from cuda_lsp.children import working_folder
-from cuda_lsp.config import Settings, SettingsProblem
+from cuda_lsp import settings_file
 from cuda_lsp.model import FileReport
-from cuda_lsp.server import actions, check_commands, hover, lenses
+from cuda_lsp.server import actions, close_ups, hover, lenses
 from cuda_lsp.server.analysis.process import AnalysisProcess
-from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
-from cuda_lsp.server.positions import from_client, path_of, uri_of
-from cuda_lsp.server.pygls_fixes import Protocol, Server, as_it_is
+from cuda_lsp.server.commands import wire_commands
+from cuda_lsp.server.cuda_server import SECTION, CudaServer
+from cuda_lsp.server.diagnostics import diagnostics
+from cuda_lsp.server.positions import from_client, path_of
+from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
-from cuda_lsp.server.trials import Trials
 
-if TYPE_CHECKING:
-    from cuda_lsp.server.dynamic_check import DynamicChecks
-
-SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
 _ACTIONS_WAIT = 2.0  # seconds a request for actions waits for the analysis of the text it is about
 _VERIFY_WAIT = 3.0  # … and for the solver's word on repairs
 _CHOSEN_WAIT = 20.0  # seconds for the repairs of an action that was chosen
 _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
-
-
-class CudaServer(Server):
-    """The server of one client."""
-
-    def __init__(self, process: AnalysisProcess | None = None) -> None:
-        super().__init__(SECTION, __version__)
-        self._process = process
-        self.settings = Settings()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.session: Session | None = None
-        self._checks: DynamicChecks | None = None
-        self._blamed: set[Path] = set()  # settings files that something was told of
-        self._trials: dict[str, tuple[Session, int | None, str, Trials]] = {}
-        self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
-
-    def start_session(self, settings: Settings) -> None:
-        """(Re)start the analysis, with the texts that are open."""
-        if self.session:
-            self.session.stop()
-        self.settings = settings
-        self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode, settings.documentation)
-        self.session, self._process = Session(settings, self._publish_later, self._process), None
-        for document in self.workspace.text_documents.values():
-            self.changed(document)
-
-    def changed(self, document: TextDocument) -> None:
-        """Analyse the newest text of a document."""
-        if self.session:
-            self.session.change(document.uri, path_of(document.uri), document.source, document.version)
-
-    def report(self, uri: str) -> FileReport | None:
-        """The newest report of a document, with what dynamic checks of its kernels saw."""
-        report = self.session.report(uri) if self.session else None
-        return self.with_checks(report, self._text(uri)) if report else None
-
-    def _text(self, uri: str) -> str:
-        document = self.workspace.text_documents.get(unquote(uri))
-        return document.source if document else ""
-
-    async def checks(self) -> DynamicChecks:
-        """Dynamic checks; loaded when the first is wanted, half a second of imports."""
-        module = await asyncio.to_thread(import_module, "cuda_lsp.server.dynamic_check")
-        checks: DynamicChecks = self._checks or module.DynamicChecks()
-        self._checks = checks
-        return checks
-
-    def with_checks(self, report: FileReport, text: str) -> FileReport:
-        """The report of a text, with what dynamic checks of its kernels saw."""
-        return self._checks.overlay(report, text, self.settings) if self._checks else report
-
-    def trials(self, session: Session, document: TextDocument, seconds: float) -> Trials:
-        """Trials of repairs of a document as it is, for so long; what earlier ones found is known to them."""
-        known = self._trials.get(document.uri)
-        state = (session, document.version, document.source)
-        trials = known[3] if known and known[:3] == state else Trials(session, document.uri, document.version)
-        self._trials[document.uri] = (*state, trials)
-        return evolve(trials, until=time.monotonic() + seconds)
-
-    @property
-    def resolves_edits(self) -> bool:
-        """Whether the client asks for the edit of a code action when it is chosen."""
-        document = self.client_capabilities.text_document
-        support = document.code_action.resolve_support if document and document.code_action else None
-        return support is not None and "edit" in support.properties
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the client says that this workspace may compile and run its code."""
-        return bool(cast("Protocol", self.protocol).options.get("trusted", False))
-
-    def show_again(self, uri: str) -> None:
-        """Publish the newest report of a document once more."""
-        report = self.session.report(uri) if self.session else None
-        if report:
-            self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
-        workspace = self.client_capabilities.workspace
-        if cast("Protocol", self.protocol).pull and workspace and workspace.diagnostics:
-            self.workspace_diagnostic_refresh(None)
-
-    def files_changed(self, *, headers: bool) -> None:
-        """Files changed on disk; ``headers``: also such as open files may include."""
-        if headers and self.session:
-            self.session.refresh()
-        if self._checks and self._checks.files_changed():
-            for document in self.workspace.text_documents.values():
-                self.show_again(document.uri)
-
-    def forget(self, uri: str) -> None:
-        """A document was closed."""
-        self._made.forget(path_of(uri))
-        self._trials.pop(unquote(uri), None)
-
-    def at_exit(self) -> None:
-        """End checks and analyses, with their processes."""
-        if self._checks:
-            self._checks.stop()
-        if self.session:
-            self.session.stop()
-        if self._process:
-            self._process.close()
-
-    def _publish_later(self, uri: str, report: FileReport, refined: bool) -> None:
-        if self.loop and not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self._publish, uri, report, refined)
-
-    def _publish(self, uri: str, report: FileReport, refined: bool) -> None:
-        document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
-        if document is None or document.version != report.version:
-            return
-        report = self.with_checks(report, document.source)
-        if not cast("Protocol", self.protocol).pull:
-            place = json.dumps({"uri": uri, "version": report.version})
-            found = f'{place[:-1]}, "diagnostics": {self._made.of(report, document)}}}'
-            cast("Protocol", self.protocol).notify_json(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, found)
-        kernels = [
-            {"name": k.name, "verdict": k.verdict.value, "reasons": list(k.reasons)} for k in report.kernels
-        ]
-        status = {"uri": uri, "version": report.version, "refined": refined, "kernels": kernels}
-        self.protocol.notify(f"{SECTION}/fileStatus", status)
-        self._refresh_annotations()
-
-    def _refresh_annotations(self) -> None:
-        workspace = self.client_capabilities.workspace
-        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
-            self.workspace_code_lens_refresh(None)
-        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
-            self.workspace_inlay_hint_refresh(None)
-
-    def apply_settings(self, editor: Mapping[str, Any]) -> None:
-        """Merge file and editor settings; mistakes are shown once, the rest holds."""
-        folders = list(self.workspace.folders.values())
-        root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
-        root = path_of(root_uri) if root_uri else Path(working_folder())
-        loaded, problems = settings_file.load(root, trusted=self.trusted)
-        settings, more = config.merge(loaded, editor, "editor settings")
-        settings = settings_file.placed(settings, root)
-        if not self.trusted and settings.compile_commands is None:
-            settings = evolve(settings, compile_commands=config.NO_DATABASE)
-        self._tell(problems)
-        for problem in more:
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
-        if settings != self.settings or self.session is None:
-            self.start_session(settings)
-
-    def _tell(self, problems: Sequence[SettingsProblem]) -> None:
-        """The mistakes of settings files, on their lines; those that were mended go."""
-        found = {problem.path: [p for p in problems if p.path == problem.path] for problem in problems}
-        gone = self._blamed - found.keys()
-        self._blamed = {path for path in found if path is not None}
-        for path in (*self._blamed, *gone):
-            items = [settings_diagnostic(problem) for problem in found.get(path, ())]
-            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri_of(path), items))
 
 
 def create_server(process: AnalysisProcess | None = None) -> CudaServer:
@@ -197,54 +34,14 @@ def create_server(process: AnalysisProcess | None = None) -> CudaServer:
     _wire_documents(server)
     _wire_settings(server)
     _wire_reading(server)
-    _wire_dynamic(server)
+    wire_commands(server)
     return server
-
-
-def _wire_dynamic(server: CudaServer) -> None:
-    @server.command(check_commands.COMMAND)
-    async def run(ls: CudaServer, uri: str, kernel: str) -> None:
-        session, document = ls.session, ls.workspace.get_text_document(uri)
-        if not ls.trusted:
-            return ls.window_show_message(
-                lsp.ShowMessageParams(lsp.MessageType.Warning, check_commands.UNTRUSTED)
-            )
-        checks = await ls.checks()
-        report = session.report(document.uri) if session else None
-        found = next((k for k in report.kernels if k.name == kernel), None) if report else None
-        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
-        text = document.source if found else ""
-        job = None
-        if session and report and found:
-            job = await checks.job(session, report.path, text, found, engine)
-        if report is None or found is None or job is None:
-            message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
-            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        problem = await checks.run(ls, report, text, job, found, ls.settings)
-        if problem:
-            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
-        ls.show_again(uri)
-
-    @server.command(check_commands.PROGRAM_COMMAND)
-    async def run_program(ls: CudaServer, uri: str) -> None:
-        session, document = ls.session, ls.workspace.get_text_document(uri)
-        report = session.report(document.uri) if session and ls.trusted else None
-        if session is None or report is None:
-            message = "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED
-            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
-        checks = await ls.checks()
-        problem, said = await checks.run_program(ls, report, document.source, session, ls.settings, engine)
-        kind = lsp.MessageType.Error if problem else lsp.MessageType.Info
-        ls.window_show_message(lsp.ShowMessageParams(kind, problem or said))
-        ls.show_again(uri)
-
-    del run, run_program
 
 
 def _wire_documents(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(ls: CudaServer, params: lsp.DidOpenTextDocumentParams) -> None:
+        ls.opened_in(path_of(params.text_document.uri).parent)
         ls.changed(ls.workspace.get_text_document(params.text_document.uri))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -286,7 +83,12 @@ def _wire_settings(server: CudaServer) -> None:
             await _pull_settings(ls)
         ls.files_changed(headers=any(not change.uri.endswith(".cu") for change in params.changes))
 
-    del initialized, changed, watched
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders(ls: CudaServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        del params
+        await _pull_settings(ls)
+
+    del initialized, changed, watched, folders
 
 
 async def _watch_files(ls: CudaServer) -> None:
@@ -303,14 +105,20 @@ async def _watch_files(ls: CudaServer) -> None:
 async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None) -> None:
     """Ask the client where it can answer; else what it pushed or sent at the start."""
     workspace = ls.client_capabilities.workspace
-    editor: Any = pushed
+    roots = ls.roots
+    editor: list[Any] = [pushed] * len(roots)
     if workspace and workspace.configuration:
-        item = lsp.ConfigurationItem(section=SECTION)
-        answers = await ls.workspace_configuration_async(lsp.ConfigurationParams([item]))
-        editor = answers[0] if answers else None
-    if not editor:
-        editor = cast("Protocol", ls.protocol).options.get("settings")
-    ls.apply_settings({k: v for k, v in _table(editor).items() if k not in ("server", "trace")})
+        several = len(roots) > 1
+        items = [lsp.ConfigurationItem(scope_uri=uri if several else None, section=SECTION) for uri in roots]
+        answers = await ls.workspace_configuration_async(lsp.ConfigurationParams(items))
+        editor = [*answers, *[None] * len(roots)][: len(roots)]
+    given = cast("Protocol", ls.protocol).options.get("settings")
+    ls.apply_settings([_own(_table(values or given)) for values in editor])
+
+
+def _own(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is the extension's."""
+    return {key: value for key, value in values.items() if key not in ("server", "trace")}
 
 
 async def _report_of(ls: CudaServer, session: Session, document: TextDocument) -> FileReport | None:
@@ -326,29 +134,34 @@ def _table(value: Any) -> dict[str, Any]:
 
 def _wire_reading(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
-    def show(ls: CudaServer, params: lsp.HoverParams) -> lsp.Hover | None:
-        document = ls.workspace.get_text_document(params.text_document.uri)
+    async def show(ls: CudaServer, params: lsp.HoverParams) -> lsp.Hover | None:
+        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
         report = ls.report(document.uri)
-        text = hover.hover_text(report, from_client(params.position, document)) if report else None
+        where = from_client(params.position, document)
+        text = hover.hover_text(report, where, tables=ls.draws_tables) if report else None
+        if report and ls.session and close_ups.may_be_barrier(document, where):
+            role = await close_ups.barrier_text(ls.session, report, where)
+            text = "\n\n---\n\n".join(part for part in (role, text) if part)
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     def lens(ls: CudaServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
         report = ls.report(params.text_document.uri)
-        if report is None or not ls.settings.code_lens:
+        if report is None or not ls.settings_at(report.path).code_lens:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
-        shown = [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
-        built = bool(ls.settings.build_command)
+        shown = lenses.lenses(report, document, ls.runs(report, document.source))
+        built = bool(ls.settings_at(report.path).build_command)
         return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         report = ls.report(params.text_document.uri)
-        if report is None or not ls.settings.inlay_hints:
+        if report is None or not ls.settings_at(report.path).inlay_hints:
             return []
         lines = (params.range.start.line, params.range.end.line)
-        return lenses.hints(report, ls.workspace.get_text_document(params.text_document.uri), lines)
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        return lenses.hints(report, document, lines, ls.runs(report, document.source))
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
@@ -372,7 +185,8 @@ def _wire_reading(server: CudaServer) -> None:
             return []  # the client asks again when it has the findings of its newest text
         only = tuple(getattr(kind, "value", kind) for kind in params.context.only or ())
         lines = params.range.start.line, params.range.end.line
-        wanted = actions.Wanted(*lines, only, resolves=ls.resolves_edits)
+        asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await asyncio.to_thread(actions.actions, report, document, wanted, trials)
@@ -404,8 +218,7 @@ def _wire_reading(server: CudaServer) -> None:
             known = (document.uri, document.version, document.source)
             report = await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
             report = report or session.report(document.uri)
-        if report:
-            report = ls.with_checks(report, document.source)
+            report = ls.with_checks(report, document.source) if report else None
         items = diagnostics(report, document, ls.settings.documentation) if report else []
         result = f"{document.version}:{hash(str(items))}"
         if params.previous_result_id == result:

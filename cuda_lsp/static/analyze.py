@@ -11,7 +11,6 @@ import ctypes
 import itertools
 import math
 import queue
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -27,14 +26,16 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
+from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
+from cuda_lsp.static.suppressed import unused, without_suppressed
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
@@ -50,13 +51,14 @@ class _Document:
 
     translation: Translation
     directives: FileDirectives
+    carried: Carried
     version: int | None = None
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
     searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
-    last_good: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
-    """Kernel name → key and first line of its last text that clang could read."""
+    last_good: dict[str, list[str]] = field(factory=dict[str, list[str]])
+    """Kernel name → keys of its instances in their last text that clang could read."""
     text: str = ""
-    carried: Carried = field(factory=Carried)
+    hidden: frozenset[str] = frozenset()  # keys of kernels that clang cannot make out
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
@@ -93,7 +95,7 @@ class Analyzer:
 
     def settings_of(self, path: Path) -> Settings:
         """Those of one file."""
-        if not self.settings.per_file:
+        if not (self.settings.per_file or self.settings.folders):
             return self.settings
         if path not in self._settings_of:
             self._settings_of[path] = self.settings.of_file(path)
@@ -108,15 +110,22 @@ class Analyzer:
         """
         started = time.perf_counter()
         until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
+        text, unclosed = closed(path, text) if self._quick else (text, [])
         document = self._open(path, text, unit)
         translation = document.translation
         self._look_around(path, document, text)
         keys, errors, unknown = self._first_tier(translation, until)
-        for key, line in keys:
-            document.last_good[self._reports[key].base_name] = (key, line)
-        keys += self._vanished(document, text)
+        errors += unclosed
+        hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
+        unknown = tuple(k for k in unknown if all(k.range != source.range for source in hidden))
+        good: dict[str, list[str]] = {}
+        for key, _ in keys:
+            good.setdefault(self._reports[key].base_name, []).append(key)
+        document.last_good |= good
+        vanished = self._vanished(document, text, (*translation.unreadable, *(k.base_name for k in hidden)))
         with self._lock:
-            document.keys, document.errors, document.version = keys, tuple(errors), version
+            document.keys, document.errors, document.version = [*keys, *vanished], tuple(errors), version
+            document.hidden = frozenset(key for key, _ in vanished)
             document.unknown, document.text = unknown, text
             document.directives = translation.directives
             document.seconds = time.perf_counter() - started
@@ -128,7 +137,7 @@ class Analyzer:
         document = self._documents.get(path)
         if document is None or not document.translation.is_focused:
             return None
-        document.translation.complete(text)
+        document.translation.complete(closed(path, text)[0])
         return self.update(path, text, document.version)
 
     def tried(
@@ -146,8 +155,8 @@ class Analyzer:
         translation.reparse(text, focused=self._quick)
         keys, errors, unknown = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
         with self._lock:
-            imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
-            imagined.unknown = unknown
+            imagined = _Document(translation, translation.directives, Carried(path), keys=keys)
+            imagined.errors, imagined.unknown = tuple(errors), unknown
             found = {key: self._reports[key] for key, _ in keys}
             cut = tuple(key for key, k in found.items() if k.first.cut or (settled and self._is_open(k)))
             return self._report(path, imagined), cut
@@ -169,6 +178,8 @@ class Analyzer:
         document = self._documents.get(path)
         if document is not None:
             document.translation.refresh()
+            with self._lock:
+                document.carried.surroundings_changed()
 
     def refine(self, path: Path, publish: Publish) -> int:
         """Send the file's kernels that are not settled to the background; returns how many.
@@ -271,7 +282,7 @@ class Analyzer:
         document = self._documents.get(path)
         if document is None:
             translation = Translation(path, text, FrontendOptions.of(self.settings_of(path)), unit)
-            document = self._documents[path] = _Document(translation, translation.directives)
+            document = self._documents[path] = _Document(translation, translation.directives, Carried(path))
         else:
             document.translation.reparse(text, focused=self._quick)
         return document
@@ -335,22 +346,16 @@ class Analyzer:
             document = self._documents.get(path)
             if document is not None and found and found != document.translation.outside and self._learnt:
                 document.translation.outside = found
+                with self._lock:
+                    document.carried.surroundings_changed()
                 self._learnt(path)
 
-    def _vanished(self, document: _Document, text: str) -> list[tuple[str, int]]:
+    def _vanished(self, document: _Document, text: str, names: Iterable[str]) -> list[tuple[str, int]]:
         """Kernels that broken text hides from clang: their last good findings, moved with their name."""
-        kept: list[tuple[str, int]] = []
-        lines = text.count("\n") + 1
-        for name in document.translation.unreadable:
-            good = document.last_good.get(name)
-            known = self._reports.get(good[0]) if good else None
-            place = re.search(rf"\b{name}\s*\(", text)
-            if good and known and place and known.kernel.name_range:
-                named = text.count("\n", 0, place.start()) + 1
-                first = known.line + named - known.kernel.name_range.start.line
-                if first >= 1 and first + known.report.range.end.line - known.line <= lines:
-                    kept.append((good[0], first))
-        return kept
+        good = ((name, key) for name in names for key in document.last_good.get(name, ()))
+        known = ((name, key, self._reports.get(key)) for name, key in good)
+        lines = ((key, first_line(name, text, k.kernel, k.line)) for name, key, k in known if k)
+        return [(key, line) for key, line in lines if line is not None]
 
     def _analyse(
         self, translation: Translation, source: KernelSource, key: str, until: float
@@ -388,8 +393,9 @@ class Analyzer:
         for key, line in document.keys:
             known = self._reports.get(key)
             if known:
-                kernels.append(self._with_earlier(document, known, line))
-        visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
+                kernels.append(self._with_earlier(document, key, known, line))
+        broken = any(error.severity is Severity.ERROR for error in document.errors)
+        visible = tuple(without_suppressed(kernel, document.directives) for kernel in kernels)
         return FileReport(
             path,
             visible,
@@ -397,15 +403,21 @@ class Analyzer:
             seconds=document.seconds,
             version=document.version,
             kernel_headers=document.translation.kernel_headers(),
+            unused=() if broken else unused(kernels, document.directives, self.settings_of(path)),
         )
 
-    def _with_earlier(self, document: _Document, known: KeptReport, line: int) -> KernelReport:
+    def _with_earlier(self, document: _Document, key: str, known: KeptReport, line: int) -> KernelReport:
         """A kernel's report where it stands, with what the text before had while that is not decided."""
         if not self._quick:
             return known.at(line)
         first, name = known.first, known.kernel.mangled or known.kernel.name
+        if key in document.hidden:
+            return document.carried.hidden(name, document.text, known.at(line))
+        broken = bool(known.kernel.errors)
         lines = line - known.line
-        return document.carried.shown(name, document.text, known.at(line), first.report, lines, first.cut)
+        return document.carried.shown(
+            name, document.text, known.at(line), first.report, lines, cut=first.cut, broken=broken
+        )
 
     def _is_open(self, known: KeptReport) -> bool:
         return not known.report.refined and self._background.has_work(known.first)
@@ -423,20 +435,6 @@ class Analyzer:
 def _undecided(source: KernelSource, reason: str) -> KernelReport:
     """What could not be analysed still gets a verdict, and the reason."""
     return KernelReport(source.name, source.range, Verdict.UNDECIDED, (reason,), refined=True)
-
-
-def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> KernelReport:
-    if not directives.suppressions and not directives.file_suppressions:
-        return kernel
-    everywhere = {code for s in directives.file_suppressions for code in s.codes}
-
-    def silenced(finding: Finding) -> bool:
-        line = finding.site.range.start.line
-        return finding.code in everywhere or any(
-            finding.code in s.codes for s in directives.suppressions if s.line == line
-        )
-
-    return evolve(kernel, findings=tuple(f for f in kernel.findings if not silenced(f)))
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

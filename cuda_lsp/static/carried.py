@@ -3,36 +3,44 @@
 A keystroke is answered by executing the kernel for a few milliseconds; what only the solver, or a longer
 execution, had found of the text before is not looked for in that time. Such findings stay where their code
 went, marked as of the earlier text, until the kernel's analysis has finished. What executing had found and
-does not find now is gone at once, and so is a finding whose own code was edited.
+does not find now is gone at once, and so is a finding whose own code was edited. A text that is broken
+decides nothing, and one that differs in white space and comments alone was decided before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.source_text import differing
-from cuda_lsp.model import Finding, KernelReport, Position, SourceRange, Status
+from cuda_lsp.model import RACES, Finding, KernelReport, Position, SourceRange, Status, Verdict
+from cuda_lsp.static.same_code import SameCode
+
+Moved = Callable[[SourceRange], "SourceRange | None"]
 
 _SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
 
 
 @frozen
 class Edit:
-    """The one stretch in which two texts differ: where it begins, and where it ends in either of them."""
+    """The one stretch in which two texts of a file differ: where it begins, where it ends in either."""
 
+    path: Path
     begin: Position
     before: Position
     after: Position
 
     @classmethod
-    def between(cls, old: str, new: str) -> Edit:
+    def between(cls, path: Path, old: str, new: str) -> Edit:
         """The shortest one."""
         begin, before, after = differing(old, new)
-        return cls(_position(old, begin), _position(old, before), _position(new, after))
+        return cls(path, _position(old, begin), _position(old, before), _position(new, after))
 
     def moved(self, stretch: SourceRange) -> SourceRange | None:
-        """Where a stretch of the old text is now; None: it was edited."""
-        if stretch.end <= self.begin:
+        """Where a stretch of the old text is now; None: it was edited. Other files stay as they are."""
+        if stretch.end <= self.begin or stretch.path != self.path:
             return stretch
         if stretch.start < self.before:
             return None
@@ -41,15 +49,6 @@ class Edit:
     def _behind(self, place: Position) -> Position:
         columns = self.after.column - self.before.column if place.line == self.before.line else 0
         return Position(place.line + self.after.line - self.before.line, place.column + columns)
-
-    def finding(self, finding: Finding) -> Finding | None:
-        """A finding of the old text in the new one; None: code that it speaks of was edited."""
-        site = self.moved(finding.site.range)
-        related = [(r, self.moved(r.site.range)) for r in finding.related]
-        if site is None or any(place is None for _, place in related):
-            return None
-        moved = tuple(evolve(r, site=evolve(r.site, range=place)) for r, place in related if place)
-        return evolve(finding, site=evolve(finding.site, range=site), related=moved)
 
 
 def _position(text: str, offset: int) -> Position:
@@ -69,81 +68,180 @@ class _Executed:
 
 
 @frozen
-class _Told:
-    """What was last told of a kernel of ``text``: found ``quick``, by executing it, or ``slow``."""
-
-    text: str
-    quick: _Executed | tuple[Finding, ...] = ()
-    slow: tuple[Finding, ...] = ()
-
-
-@frozen
 class _Decided:
-    """An analysis of ``text`` that has finished, and what executing told before."""
+    """An analysis of ``text`` that has finished, and what executing told before.
+
+    ``before``: of the text before, whose code was another: the one behind a lone ``/`` may be that again.
+    """
 
     text: str
     report: KernelReport
     first: _Executed
+    before: _Decided | None = None
 
     def told(self) -> _Told:
-        executed = {_key(finding) for finding in self.first.findings}
-        parts = ([f for f in self.report.findings if (_key(f) in executed) is seen] for seen in (True, False))
-        return _Told(self.text, *map(tuple[Finding, ...], parts))
+        executed = {_key(finding): finding.message for finding in self.first.findings}
+        quick = tuple(f for f in self.report.findings if _key(f) in executed)
+        slow = tuple(f for f in self.report.findings if _key(f) not in executed)
+        better = tuple(f for f in quick if executed[_key(f)] != f.message)
+        return _Told(self.text, quick, slow, better, self)
+
+
+@frozen
+class _Told:
+    """What was last told of a kernel of ``text``: found ``quick``, by executing it, or ``slow``.
+
+    ``better``: what the solver says of findings that executing has too. ``decided``: the last text of which
+    all was known.
+    """
+
+    text: str
+    quick: _Executed | tuple[Finding, ...] = ()
+    slow: tuple[Finding, ...] = ()
+    better: tuple[Finding, ...] = ()
+    decided: _Decided | None = None
 
 
 class Carried:
     """What the kernels of one document were last known to have."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._known: dict[str, _Told | _Decided] = {}
         self._edit: tuple[str, str, Edit] | None = None  # the last one asked for, and its texts
+        self._same: tuple[str, str, SameCode | None] | None = None
 
     def shown(
-        self, kernel: str, text: str, report: KernelReport, first: KernelReport, lines: int, cut: bool
+        self,
+        kernel: str,
+        text: str,
+        report: KernelReport,
+        first: KernelReport,
+        lines: int,
+        *,
+        cut: bool,
+        broken: bool,
     ) -> KernelReport:
         """``report`` of a kernel (whose name stays) of the newest ``text``, with what is open still.
 
-        ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed.
+        ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed;
+        ``broken``: the text is, so that what is not found may be there all the same.
         """
         executed = _Executed(first, lines)
-        if report.refined:
-            self._known[kernel] = _Decided(text, report, executed)
-            return report
         known = self._known.get(kernel) or _Told(text)
+        decided = known if isinstance(known, _Decided) else known.decided
+        if report.refined and not broken:
+            before = decided.before if decided and decided.report is report else decided
+            self._known[kernel] = _Decided(text, report, executed, before and evolve(before, before=None))
+            return report
+        again = None if broken else self._again(decided, text, report)
+        if again is not None:
+            self._known[kernel] = again
+            return again.report
         told = known.told() if isinstance(known, _Decided) else known
-        slow = self._moved(told.slow, told.text, text)
-        if not cut:  # the usual case, of every kernel at every keystroke
-            self._known[kernel] = _Told(text, executed, slow)
-            return _with(report, slow)
+        if not (cut or broken):  # the usual case, of every kernel at every keystroke
+            slow, better = (self._moved(found, told.text, text) for found in (told.slow, told.better))
+            there = {_key(finding) for finding in report.findings} if better else ()
+            better = tuple(finding for finding in better if _key(finding) in there)
+            self._known[kernel] = _Told(text, executed, slow, better, told.decided)
+            return _with(report, slow, better)
+        # While somebody types, half a statement accuses nobody whom the whole text did not.
+        half_typed = broken and not report.refined and decided is not None
+        return _with(evolve(report, findings=()) if half_typed else report, self._follow(kernel, told, text))
+
+    def surroundings_changed(self) -> None:
+        """Headers, or launches in other files: the same code may mean something else now."""
+        for kernel, known in self._known.items():
+            told = known.told() if isinstance(known, _Decided) else known
+            self._known[kernel] = evolve(told, decided=None)
+
+    def hidden(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
+        """The last ``report`` of a kernel that clang cannot make out in the newest ``text``."""
+        known = self._known.get(kernel)
+        if known is None:
+            return report
+        told = known.told() if isinstance(known, _Decided) else known
+        return _with(evolve(report, findings=()), self._follow(kernel, told, text))
+
+    def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:
+        """What was decided, for a text with the same code: none of it has to be found anew."""
+        if decided is None or decided.text == text:  # something else than the text has changed
+            return None
+        if self._same is None or self._same[0] is not decided.text or self._same[1] is not text:
+            self._same = (decided.text, text, SameCode.of(self._path, decided.text, text))
+        same = self._same[2]
+        if same is None:
+            return self._again(decided.before, text, report)
+        findings, quick = (
+            _all_moved(known.findings, same.moved) for known in (decided.report, decided.first)
+        )
+        if (len(findings), len(quick)) != (len(decided.report.findings), len(decided.first.findings)):
+            return None
+        before = decided.report
+        known = evolve(
+            report,
+            verdict=before.verdict,
+            reasons=before.reasons,
+            findings=findings,
+            refined=True,
+            assumptions=before.assumptions,
+        )
+        return _Decided(text, known, _Executed(evolve(report, findings=quick), 0), decided.before)
+
+    def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
+        """All that was told, in a newer text."""
         earlier = told.quick.findings if isinstance(told.quick, _Executed) else told.quick
-        quick = self._moved(earlier, told.text, text)
-        self._known[kernel] = _Told(text, quick, slow)
-        return _with(report, (*quick, *slow))
+        best = {_key(finding): finding for finding in (*earlier, *told.better)}
+        quick = self._moved(tuple(best.values()), told.text, text)
+        slow, better = (self._moved(found, told.text, text) for found in (told.slow, told.better))
+        self._known[kernel] = _Told(text, quick, slow, better, told.decided)
+        return (*quick, *slow)
 
     def _moved(self, findings: tuple[Finding, ...], old: str, new: str) -> tuple[Finding, ...]:
         """Findings of a text in a newer one."""
         if not findings or old is new:
             return findings
         if self._edit is None or self._edit[0] is not old or self._edit[1] is not new:
-            self._edit = (old, new, Edit.between(old, new))
-        moved = map(self._edit[2].finding, findings)
-        return tuple(finding for finding in moved if finding is not None)
+            self._edit = (old, new, Edit.between(self._path, old, new))
+        return _all_moved(findings, self._edit[2].moved)
 
 
-def _with(report: KernelReport, earlier: tuple[Finding, ...]) -> KernelReport:
-    """``report`` with findings of an earlier text, but for those that it tells as surely itself."""
-    if not earlier:
+def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]:
+    """Findings where their places are now; without those of which one has none."""
+    found: list[Finding] = []
+    for finding in findings:
+        site = moved(finding.site.range)
+        related = [(r, moved(r.site.range)) for r in finding.related]
+        if site is not None and all(place is not None for _, place in related):
+            others = tuple(evolve(r, site=evolve(r.site, range=place)) for r, place in related if place)
+            found.append(evolve(finding, site=evolve(finding.site, range=site), related=others))
+    return tuple(found)
+
+
+def _with(
+    report: KernelReport, earlier: tuple[Finding, ...], better: tuple[Finding, ...] = ()
+) -> KernelReport:
+    """``report`` with findings of an earlier text, but for those that it tells as surely itself.
+
+    ``better``: those that stay also where it is as sure.
+    """
+    if not earlier and not better:
         return report
     known = {_key(finding): finding for finding in report.findings}
     added = {
         key: evolve(finding, earlier=True)
         for finding in earlier
         if (key := _key(finding)) not in known or _rank(known[key]) > _rank(finding)
+    } | {
+        key: evolve(finding, earlier=True)
+        for finding in better
+        if _rank(known[key := _key(finding)]) >= _rank(finding)
     }
     if not added:
         return report
     findings = sorted((known | added).values(), key=lambda f: (f.site.range, f.code.value))
-    return evolve(report, findings=tuple(findings))
+    open_ = report.verdict is Verdict.RACE_FREE and any(f.code in RACES for f in added.values())
+    return evolve(report, findings=tuple(findings), verdict=Verdict.UNDECIDED if open_ else report.verdict)
 
 
 def _rank(finding: Finding) -> int:
@@ -151,4 +249,9 @@ def _rank(finding: Finding) -> int:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    return (finding.code, finding.site.range, *(r.site.range for r in finding.related))
+    """Equal for the same thing found twice: a race may have another code when more is known of it."""
+    return (
+        finding.code if finding.kind is None else None,
+        finding.site.range,
+        *(r.site.range for r in finding.related),
+    )

@@ -69,7 +69,7 @@ def serve(pipe: Connection) -> None:
             message = pipe.recv_bytes()
             if message != STOP:
                 pipe.send_bytes(_answer_apart(pipe, message) if sys.platform == "linux" else _answer(message))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # whoever asked is gone
 
 

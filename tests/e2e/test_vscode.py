@@ -128,6 +128,13 @@ def test_a_click_runs_the_kernel_and_the_race_is_confirmed_where_it_is(ui: Facts
 
 
 @needs_nvcc
+def test_the_outcome_of_a_run_is_said_and_leads_to_its_line(ui: Facts) -> None:
+    assert "neighbour: 1 confirmed on" in ui["outcome"] and f"Show Line {STORE_LINE + 2}" in ui["outcome"]
+    assert "Run again · 1 confirmed on" in ui["lensConfirmed"]
+    assert ui["shownPosition"].startswith(f"Ln {STORE_LINE + 2}, ")
+
+
+@needs_nvcc
 def test_a_running_check_is_cancelled(ui: Facts) -> None:
     assert ui["cancelSent"]
     assert ui["cancelledMs"] < 60_000  # to their deadlines, its runs would take longer

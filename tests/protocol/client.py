@@ -20,7 +20,8 @@ PATIENCE = 60.0
 class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
 
-    ``resolves``: it asks for the edits of a code action when it is chosen.
+    ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
+    ``folders``: below the root, a workspace of several; ``configured`` has the settings of each by name.
     """
 
     def __init__(
@@ -30,6 +31,8 @@ class Client:
         options: Json | None = None,
         *,
         resolves: bool = False,
+        general: Json | None = None,
+        folders: tuple[str, ...] = (),
         **environment: str,
     ):
         import os
@@ -45,19 +48,27 @@ class Client:
         self.messages: queue.Queue[tuple[float, Json | None]] = queue.Queue()
         self.notifications: list[tuple[float, Json]] = []
         self.answers: dict[int, Json] = {}
+        self.requests: dict[str, Json] = {}  # of the server's, the last of each kind
         self.errors: list[bytes] = []
         self.versions: dict[str, int] = {}
         self.number = 0
         for target in (self._read, self._read_errors):
             threading.Thread(target=target, daemon=True).start()
         offered: Json = {"general": {"positionEncodings": [encoding]}} if encoding else {}
+        offered["window"] = {"workDoneProgress": True}
+        offered["general"] = {**offered.get("general", {}), **(general or {})}
         if resolves:
             offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
+        self.configured: dict[str, Json] = {}
+        several = [{"uri": (root / name).as_uri(), "name": name} for name in folders]
+        if folders:
+            offered["workspace"] = {"workspaceFolders": True, "configuration": True}
         self.capabilities = self.request(
             "initialize",
             {
                 "processId": None,
                 "rootUri": root.as_uri(),
+                **({"workspaceFolders": several} if folders else {}),
                 "capabilities": offered,
                 "initializationOptions": options or {},
             },
@@ -186,9 +197,31 @@ class Client:
     def stderr(self) -> str:
         return b"".join(self.errors).decode("utf-8", "replace")
 
+    def asked(self, method: str, timeout: float = PATIENCE) -> Json:
+        """The parameters of the last request of this kind that the server has made; waits for one."""
+        deadline = time.monotonic() + timeout
+        while method not in self.requests:
+            self._keep(*self._next(deadline - time.monotonic()))
+        return self.requests[method]
+
+    def begun(self, title: str) -> str:
+        """The title of a progress that has begun with these words."""
+
+        def wanted(m: Json) -> bool:
+            return m["method"] == "$/progress" and m["params"]["value"].get("title", "").startswith(title)
+
+        return self.wait(wanted)[1]["params"]["value"]["title"]
+
     def _keep(self, moment: float, message: Json) -> None:
         if "id" in message and "method" in message:
-            result = [{}] if message["method"] == "workspace/configuration" else None
+            self.requests[message["method"]] = message["params"]
+            items = message["params"].get("items", []) if message["params"] else []
+            names = [str(item.get("scopeUri")).rpartition("/")[2] for item in items]
+            configured = [self.configured.get(name, {}) for name in names]
+            results: Json = {"workspace/configuration": configured, "window/showDocument": {"success": True}}
+            result = results.get(message["method"])
+            if message["method"] == "window/showMessageRequest":  # whoever is asked takes the first
+                result = message["params"]["actions"][0]
             self._send({"id": message["id"], "result": result})
         elif "method" in message:
             self.notifications.append((moment, message))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +75,8 @@ def test_a_click_confirms_the_race_and_the_result_belongs_to_the_text(trusted: C
     assert "Run dynamic check again (edited since)" in lens_titles(trusted, "a.cu")
     version = trusted.edit("a.cu", (4, 27), (4, 28), "")  # undone
     assert messages(trusted, "a.cu", version, SEEN)
-    assert "Run dynamic check" in lens_titles(trusted, "a.cu")
+    again = next(title for title in lens_titles(trusted, "a.cu") if title.startswith("Run again"))
+    assert re.fullmatch(r"Run again · 1 confirmed on CPU emulator, .* m?s, 1 block, \d\d:\d\d", again)
 
 
 @needs_nvcc
@@ -293,3 +295,116 @@ def test_a_program_with_a_build_command_runs_from_any_of_its_files(trusted: Clie
     trusted.request("workspace/executeCommand", given, 3 * PATIENCE)
     assert messages(trusted, "kernel.cu", 1, SEEN)
     assert any("exit status 0" in message for message in shown(trusted)), shown(trusted)
+
+
+# ------------------------------------------------------------------------- what the user is told of a run
+
+GUESSED = """template <int N> __global__ void tile(int* out) {
+    __shared__ int s[65];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[threadIdx.x + N];
+}
+"""
+
+
+def hint_labels(client: Client, name: str, lines: int) -> list[str]:
+    extent = {"start": {"line": 0, "character": 0}, "end": {"line": lines, "character": 0}}
+    params = {"textDocument": {"uri": client.uri(name)}, "range": extent}
+    return [hint["label"] for hint in client.request("textDocument/inlayHint", params)]
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[Client]:
+    """A client that shows buttons beside messages."""
+    options = {"trusted": True, "engine": "emulator", "messageActions": True}
+    found = Client(tmp_path, "utf-16", options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    yield found
+    found.close()
+
+
+@needs_nvcc
+def test_a_run_ends_with_its_outcome_and_a_link_to_the_line(linked: Client) -> None:
+    linked.open("a.cu", RACY)
+    linked.settled("a.cu", 1)
+    check(linked, "a.cu", "neighbour")
+    asked = linked.asked("window/showMessageRequest")
+    assert re.match(r"neighbour: 1 confirmed on CPU emulator, .* m?s, 1 block", asked["message"])
+    assert [action["title"] for action in asked["actions"]] == ["Show Line 4"]
+    shown_there = linked.asked("window/showDocument")  # the client chose the first action
+    assert shown_there["uri"] == linked.uri("a.cu") and shown_there["selection"]["start"]["line"] == 3
+    assert "confirmed" in hint_labels(linked, "a.cu", 9)
+
+
+@needs_nvcc
+def test_a_line_stands_for_the_kernel_that_it_is_on(trusted: Client) -> None:
+    trusted.open("a.cu", RACY)
+    trusted.settled("a.cu", 1)
+    params = {"command": "cuda-lsp.runDynamicCheck", "arguments": [trusted.uri("a.cu"), 2]}
+    trusted.request("workspace/executeCommand", params, 2 * PATIENCE)
+    assert any(text.startswith("neighbour: 1 confirmed") for text in shown(trusted))
+
+
+@needs_nvcc
+def test_what_is_guessed_is_said_before_the_run_and_in_its_result(linked: Client) -> None:
+    linked.open("a.cu", GUESSED)
+    linked.settled("a.cu", 1)
+    assert any(title == "Run dynamic check (guessed launch)" for title in lens_titles(linked, "a.cu"))
+    check(linked, "a.cu", re.search(r"tile<\d+>", str(linked.notifications))[0])  # type: ignore[index]
+    begun = linked.begun("Dynamic check")
+    assert "guessed: its template arguments" in begun and "launch (block" in begun
+    assert "Guessed: its template arguments" in linked.asked("window/showMessageRequest")["message"]
+
+
+@needs_nvcc
+def test_a_loop_without_end_is_a_diagnostic_on_its_line(trusted: Client) -> None:
+    text = SLOW.replace("o[0] != 1234567", "true").replace("{ }", "{ o[1] = 3; }")
+    trusted.open("a.cu", text)
+    trusted.settled("a.cu", 1)
+    check(trusted, "a.cu", "slow")
+    (found,) = [d for d in diagnostics(trusted, "a.cu", 1, "come to its end") if "come to" in d["message"]]
+    assert found["range"]["start"]["line"] in (0, 2) and found["severity"] in (1, 2)
+    assert any("ended early" in title for title in lens_titles(trusted, "a.cu"))
+
+
+@needs_nvcc
+def test_what_was_not_observed_fades(trusted: Client) -> None:
+    text = RACY.replace("int* out)", "int* out, const int* where)", 1).replace(
+        "s[threadIdx.x + 1]", "s[where[0]]"
+    )
+    text = text.replace(
+        "(int* out) { neighbour<<<1, 64>>>(out)", "(int* out) { neighbour<<<1, 1>>>(out, out)"
+    )
+    text = text.replace("s[threadIdx.x] = threadIdx.x;", "if (where[threadIdx.x] == 3) s[threadIdx.x] = 1;")
+    text = text.replace("<<<1, 1>>>", "<<<1, 64>>>")
+    trusted.open("a.cu", text)
+    trusted.settled("a.cu", 1)
+    before = [d["code"] for d in trusted.diagnostics("a.cu", 1) if d.get("severity", 4) < 4]
+    check(trusted, "a.cu", "neighbour")
+    last = [
+        m["params"]["diagnostics"]
+        for _, m in trusted.notifications
+        if m["method"].endswith("publishDiagnostics")
+    ]
+    unseen = [d for d in last[-1] if "not seen on" in d["message"]]
+    assert before
+    assert all(d["tags"] == [1] and d["severity"] == 4 for d in unseen)
+
+
+@needs_nvcc
+def test_a_program_that_wants_arguments_says_so_and_takes_them(trusted: Client) -> None:
+    main = PROGRAM.replace(
+        "    int* out;", '    if (argc < 2) { puts("usage: a N"); return 2; }\n    int* out;'
+    )
+    text = "#include <cstdio>\n" + RACY.replace(
+        "void launch(int* out) { neighbour<<<1, 64>>>(out); }\n", main
+    )
+    trusted.open("a.cu", text)
+    trusted.settled("a.cu", 1)
+    run = {"command": "cuda-lsp.runProgram", "arguments": [trusted.uri("a.cu")]}
+    trusted.request("workspace/executeCommand", run, 2 * PATIENCE)
+    assert any("usage: a N" in text and "need arguments" in text for text in shown(trusted)), shown(trusted)
+    run = {"command": "cuda-lsp.runProgramWith", "arguments": [trusted.uri("a.cu"), ["5"]]}
+    trusted.request("workspace/executeCommand", run, 2 * PATIENCE)
+    assert any("exit status 0" in text and "1 confirmed" in text for text in shown(trusted)), shown(trusted)
+    printed = [m["params"] for _, m in trusted.notifications if m["method"] == "cuda-lsp/programOutput"]
+    assert printed and printed[0]["text"] == "usage: a N\n"

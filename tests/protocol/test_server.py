@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,8 +123,7 @@ def test_hover_shows_the_witness(client: Client) -> None:
     (race,) = client.diagnostics("a.cu", 1)
     place = {"textDocument": {"uri": client.uri("a.cu")}, "position": race["range"]["start"]}
     text = client.request("textDocument/hover", place)["contents"]["value"]
-    assert "| 1 |" in text
-    assert "`s[id]`" in text
+    assert re.search(r"^1  \(\d+, 0, 0\) +same   s\[id\] ", text, re.MULTILINE)
     assert "block (64, 1, 1)" in text
 
 
@@ -149,10 +149,139 @@ def test_repair_is_offered_and_mends_the_race(client: Client) -> None:
 def test_code_lens_tells_verdict_and_launch(plain: Client) -> None:
     plain.open("a.cu", FIGURE_1)
     plain.diagnostics("a.cu", 1)
-    lens, run = plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
-    assert lens["command"]["title"].startswith("racy")
-    assert "block (64, 1, 1)" in lens["command"]["title"]
-    assert run["command"]["title"] == "Run dynamic check"
+    assert lens_titles(plain, "a.cu") == ["racy · block 64, grid 1", "Run dynamic check"]
+
+
+def lens_titles(client: Client, name: str) -> list[str]:
+    lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": client.uri(name)}})
+    return [lens["command"]["title"] for lens in lenses]
+
+
+def hover_at(client: Client, name: str, line: int, character: int) -> str:
+    place = {"line": line, "character": character}
+    params = {"textDocument": {"uri": client.uri(name)}, "position": place}
+    return client.request("textDocument/hover", params)["contents"]["value"]
+
+
+INSTANCES = """template <int N> __global__ void shift(int *out) {
+  __shared__ int s[256];
+  s[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = s[(threadIdx.x + N) % 64];
+}
+void launch(int *out) {
+  shift<0><<<1, 64>>>(out);
+  shift<1><<<1, 64>>>(out);
+  shift<2><<<1, 64>>>(out);
+}
+"""
+
+
+def test_a_defect_of_several_instances_is_one_squiggle_and_one_lens(plain: Client) -> None:
+    plain.open("a.cu", INSTANCES)
+    _, status = plain.settled("a.cu", 1)
+    assert sorted(k["verdict"] for k in status["kernels"]) == ["race-free", "racy", "racy"]
+    (race,) = codes(plain)[-1]
+    assert race == "shared-race"
+    text = hover_at(plain, "a.cu", 3, 24)
+    assert text.count("shared-race") == 1 and "In `shift<1>`, `shift<2>`." in text
+    verdict, run = lens_titles(plain, "a.cu")
+    assert verdict == "shift: 1 of 3 race-free, 2 racy · block 64, grid 1" and run == "Run dynamic check"
+    lenses = plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
+    command = lenses[0]["command"]
+    params = {"command": command["command"], "arguments": command["arguments"]}
+    plain.request("workspace/executeCommand", params)
+    (told,) = [m["params"]["message"] for _, m in plain.notifications if m["method"] == "window/showMessage"]
+    assert [line.split(" ")[:2] for line in told.splitlines()] == [
+        ["shift<0>:", "race-free"], ["shift<1>:", "racy"], ["shift<2>:", "racy"],
+    ]  # fmt: skip
+    titles = [action["title"] for action in plain.actions("a.cu", 3)]
+    assert sum("__syncthreads" in title for title in titles) == 1
+    assert sum(title.startswith("Ignore") for title in titles) == 1
+    assert sum(title.startswith("Run dynamic check") for title in titles) == 1
+
+
+@pytest.mark.parametrize("parser", [None, "marked"])
+def test_a_witness_is_a_table_only_where_the_client_draws_tables(tmp_path: Path, parser: str | None) -> None:
+    client = Client(tmp_path, general={"markdown": {"parser": parser}} if parser else {})
+    client.open("a.cu", INSTANCES.replace("shift<0><<<1, 64>>>(out);", ""))
+    client.settled("a.cu", 1)
+    text = hover_at(client, "a.cu", 3, 24)
+    assert ("|---|" in text) == (parser is not None)
+    if parser is None:
+        assert re.search(r"^   thread +block  access +line$", text, re.MULTILINE)
+        assert re.search(r"^1  \(\d+, 0, 0\) +same   s\[threadIdx.x\] +3$", text, re.MULTILINE)
+    assert client.close() == 0
+
+
+def test_races_that_a_comment_silences_do_not_leave_the_kernel_racy(plain: Client) -> None:
+    ignored = FIGURE_1.replace(
+        "s[(id + 1) % nt];", "s[(id + 1) % nt];  // cuda-lsp: ignore[shared-race] known"
+    )
+    plain.open("a.cu", ignored)
+    _, status = plain.settled("a.cu", 1)
+    assert [kernel["verdict"] for kernel in status["kernels"]] == ["races ignored"] and status["errors"] == 0
+    assert lens_titles(plain, "a.cu")[0].startswith("races ignored · ")
+
+
+def test_a_comment_that_silences_nothing_is_told_and_removed(plain: Client) -> None:
+    comment = "  // cuda-lsp: ignore[bank-conflict, global-race] once was\n"
+    plain.open(
+        "a.cu",
+        FIGURE_1.replace("  s[id] = id;\n", f"{comment}  s[id] = id;  // cuda-lsp: ignore[warp-race]\n"),
+    )
+    plain.settled("a.cu", 1)
+    plain.quiet(0.2)
+    found = [m["params"] for _, m in plain.notifications if m["method"].endswith("publishDiagnostics")]
+    idle = [d for d in found[-1]["diagnostics"] if "silence" in d["message"]]
+    assert [(d["range"]["start"]["line"], d["severity"], d["tags"]) for d in idle] == [
+        (3, 4, [1]),
+        (4, 4, [1]),
+    ]
+    for line in (4, 3):
+        (fix,) = [a for a in plain.actions("a.cu", line) if a["title"].startswith("Remove the comment")]
+        (edit,) = fix["edit"]["changes"][plain.uri("a.cu")]
+        assert edit["newText"] == ""
+        start, end = ((p["line"], p["character"]) for p in (edit["range"]["start"], edit["range"]["end"]))
+        assert (start, end) == (((4, 13), (4, 45)) if line == 4 else ((3, 0), (4, 0)))
+
+
+def test_a_comment_that_silences_something_is_left_alone(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1.replace("  s[id] = id;", "  s[id] = id;  // cuda-lsp: ignore[global-race]"))
+    plain.open("b.cu", FIGURE_1.replace("/* größer", "// cuda-lsp: ignore[shared-race]\n /* größer"))
+    plain.settled("b.cu", 1)
+    published = [m["params"] for _, m in plain.notifications if m["method"].endswith("publishDiagnostics")]
+    assert not any(
+        "silence" in d["message"] for p in published if p["uri"].endswith("b.cu") for d in p["diagnostics"]
+    )
+
+
+def test_launches_that_the_open_files_have_are_offered(plain: Client) -> None:
+    plain.open("b.cu", FIGURE_1.replace("<<<1, 64, 256>>>", "<<<8, dim3(16, 4)>>>"))
+    plain.settled("b.cu", 1)
+    plain.open("a.cu", FIGURE_1.split("void launch")[0])
+    plain.settled("a.cu", 1)
+    offered = [a for a in plain.actions("a.cu", 1, "refactor") if a["title"].startswith("Set launch")]
+    assert [a["title"] for a in offered] == ["Set launch configuration of neighbour: block 16×4, grid 8"]
+    (edit,) = offered[0]["edit"]["changes"][plain.uri("a.cu")]
+    assert edit["newText"] == "// cuda-lsp: launch block=(16,4,1) grid=(8,1,1)\n"
+
+
+def test_what_is_no_program_text_is_an_error_on_its_line(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1.replace("s[id] = id;", "s[id] = id"))
+    _, status = plain.settled("a.cu", 1)
+    published = [m["params"] for _, m in plain.notifications if m["method"].endswith("publishDiagnostics")]
+    (error,) = [d for d in published[-1]["diagnostics"] if "expected ';'" in d["message"]]
+    assert (error["range"]["start"]["line"], error["severity"]) == (3, 1)
+    assert status["errors"] >= 1 and [k["verdict"] for k in status["kernels"]] != ["race-free"]
+
+
+def test_a_cancellation_that_comes_too_late_is_no_line_in_the_log(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1)
+    plain.settled("a.cu", 1)
+    plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
+    plain.notify("$/cancelRequest", {"id": plain.number})
+    assert plain.close() == 0
+    assert plain.stderr == ""
 
 
 def test_squiggles_do_not_flicker_while_a_comment_is_typed(plain: Client) -> None:

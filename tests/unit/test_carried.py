@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import FileReport, Finding, Position, SourceRange, Status
+from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status
 from cuda_lsp.static import carried
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.carried import Edit
+from cuda_lsp.static.same_code import SameCode
 
 PATH = Path("k.cu")
 TEXT = """// rows of a matrix
@@ -56,8 +57,8 @@ def test_the_solver_alone_finds_it(analyzer: Analyzer) -> None:
     ("old", "new", "line"),
     [
         ("s[t] = in[t];", "s[t] = in[t] * 2;", 6),
-        ("s[t] = in[t];", "s[t] = in[t];\n", 7),
-        ("    int t", "\n\n    int t", 8),
+        ("s[t] = in[t];", "s[t] = in[t];\nn = n;", 7),
+        ("    int t", "\nn = n;\n    int t", 8),
         ("] = s[t];", "] = s[t] + n;", 6),
     ],
 )
@@ -85,7 +86,115 @@ def test_many_edits_in_a_row_are_followed(analyzer: Analyzer) -> None:
 
 
 def test_a_finding_whose_code_was_edited_is_gone(analyzer: Analyzer) -> None:
-    assert not findings(analyzer.update(PATH, TEXT.replace("* pitch + t", "* pitch+ t")), "rows")
+    assert not findings(analyzer.update(PATH, TEXT.replace("* pitch + t", "* pitch + n + t")), "rows")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "place"),
+    [
+        ("s[t] = in[t];", "s[t] = in[t]; ", 6, "out[blockIdx.x * pitch + t % (n * 64)]"),
+        ("s[t] = in[t];", "\n\n    s[t]\n = in[t];", 9, "out[blockIdx.x * pitch + t % (n * 64)]"),
+        ("s[t] = in[t];", "s[t] = in[t];  // out[0] = n;", 6, "out[blockIdx.x * pitch + t % (n * 64)]"),
+        (
+            "out[blockIdx.x * pitch",
+            "/* here */ out[ blockIdx.x*pitch",
+            6,
+            "out[ blockIdx.x*pitch + t % (n * 64)]",
+        ),
+        ("// rows of a matrix", "// rows\n\n", 8, "out[blockIdx.x * pitch + t % (n * 64)]"),
+    ],
+)
+def test_white_space_and_comments_change_nothing_but_places(
+    analyzer: Analyzer, old: str, new: str, line: int, place: str
+) -> None:
+    before = analyzer.update(PATH, TEXT)
+    text = TEXT.replace(old, new)
+    edited = analyzer.update(PATH, text)
+    assert all(kernel.refined for kernel in edited.kernels)
+    assert [(k.verdict, k.reasons) for k in edited.kernels] == [
+        (k.verdict, k.reasons) for k in before.kernels
+    ]
+    assert [f.message for f in edited.findings] == [f.message for f in before.findings]
+    (found,) = findings(edited, "rows")
+    start, end = found.site.range.start, found.site.range.end
+    assert not found.earlier and start.line == line
+    assert text.splitlines()[line - 1][start.column - 1 : end.column - 1] == place
+    assert [f.site.range for f in analyzer.settle(PATH).findings] == [f.site.range for f in edited.findings]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("n * 64", "n * 6 4"),
+        ("int t", "intt"),
+        ("pitch + t", "pitch + + t"),
+        ("a + +b", "a ++b"),
+        ("#define N 4\n", "#define N 4 \n"),
+        ('p("a b")', 'p("a  b")'),
+        ("int a; // b\nint c;", "int a; // b int c;"),
+        ("int a; int c;", "int a; /* int c;"),
+        ("x;", "x; // cuda-lsp: ignore[shared-race] said"),
+        ("y = __LINE__;", "\ny = __LINE__;"),
+        ("// cuda-lsp: args n=4\nk();\nl();", "k();\n// cuda-lsp: args n=4\nl();"),
+    ],
+)
+def test_other_tokens_are_other_code(old: str, new: str) -> None:
+    assert SameCode.of(PATH, f"{{\n{old}\n}}", f"{{\n{new}\n}}") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a[i]+=2;", "a[ i ] += 2;"),
+        ("/* some\nwords\nhere */", "/* some\nother words\nhere */"),
+        ("f(a,b); g();", "f(a, b);\n  // and then\n  g();"),
+        ('p("a // b", x);', 'p("a // b",  x);'),
+        ("x;\n#define N 4", "x;\n\n#define N 4"),
+        ("x;\n// cuda-lsp: args n=4\nk();", "x;\n// note\n\n// cuda-lsp: args n=4\n\nk();"),
+    ],
+)
+def test_the_same_tokens_are_the_same_code(old: str, new: str) -> None:
+    assert SameCode.of(PATH, f"{{\n{old}\n}}", f"{{\n{new}\n}}") is not None
+
+
+BROKEN = """__global__ void both(float* out) {
+    __shared__ float s[64];
+    s[threadIdx.x * 2 % 64] = 1.0f;
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x * 2 % 64];
+}
+void launch(float* o) { both<<<1, 64>>>(o); }
+"""
+
+
+@pytest.mark.parametrize("typed", ["int q = ", "if (", "for (int i = 0", "x", "__syncthre", "{", "foo(1);"])
+def test_broken_text_takes_no_finding_away(typed: str) -> None:
+    editor = Analyzer(quick=True)
+    before = editor.update(PATH, BROKEN)
+    editor.settle(PATH)
+    assert {f.code for f in before.findings} >= {Code.BANK_CONFLICT, Code.SHARED_RACE}
+    text = BROKEN.replace("    __sync", f"    {typed}\n    __sync")
+    for report in (editor.update(PATH, text), editor.settle(PATH)):
+        kept = {(f.code, f.site.range.start.line) for f in report.findings}
+        lines = {(f.code, f.site.range.start.line + (f.site.range.start.line > 3)) for f in before.findings}
+        assert lines <= kept
+    editor.shutdown()
+
+
+def test_places_in_a_header_stay_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "put.cuh").write_text("__device__ inline void put(int* s) {\n  s[threadIdx.x / 2] = 1;\n}\n")
+    text = '#include "put.cuh"\n__global__ void k(int* out) {\n  put(out);\n  out[threadIdx.x] = 2;\n}\n'
+    text += "void launch(int* o) { k<<<1, 64>>>(o); }\n"
+    path = tmp_path / "k.cu"
+    editor = Analyzer(quick=True)
+    editor.update(path, text)
+    editor.settle(path)
+    for typed in ("\n\n\n", "int q;\n"):
+        report = editor.update(path, text.replace("__global__", f"{typed}__global__"))
+        sites = [s for f in report.findings for s in (f.site, *(r.site for r in f.related))]
+        there = [s.range.start.line for s in sites if s.range.path.name == "put.cuh"]
+        assert there and set(there) == {2}
+    editor.shutdown()
 
 
 def test_what_executing_decides_anew_is_gone_at_once(analyzer: Analyzer) -> None:
@@ -124,7 +233,7 @@ def stretch(line: int, column: int, length: int) -> SourceRange:
 def test_a_stretch_moves_with_an_edit(
     old: str, new: str, before: tuple[int, int, int], after: tuple[int, int, int] | None
 ) -> None:
-    assert Edit.between(old, new).moved(stretch(*before)) == (stretch(*after) if after else None)
+    assert Edit.between(PATH, old, new).moved(stretch(*before)) == (stretch(*after) if after else None)
 
 
 def test_a_kernel_that_broken_text_hides_keeps_its_findings(analyzer: Analyzer) -> None:
@@ -156,3 +265,21 @@ def test_two_texts_are_compared_once_however_many_kernels_are_open(monkeypatch: 
         assert all(not kernel.refined for kernel in many.update(PATH, text).kernels)
     many.shutdown()
     assert len(compared) <= 3
+
+
+@pytest.mark.parametrize("typed", ["", " ", "\n// note\n"])
+def test_a_changed_header_has_the_same_text_proved_again(tmp_path: Path, typed: str) -> None:
+    header = tmp_path / "columns.h"
+    header.write_text("#define COLUMNS (n * 64)\n")
+    text = '#include "columns.h"\n' + TEXT.replace("(n * 64)", "COLUMNS")
+    path = tmp_path / "k.cu"
+    editor = Analyzer(quick=True)
+    editor.update(path, text)
+    assert all(kernel.refined for kernel in editor.settle(path).kernels)
+    header.write_text("#define COLUMNS (n * 32)\n")
+    editor.refresh(path)
+    edited = editor.update(path, text.replace("= in[t];", f"= in[t];{typed}"))
+    assert not edited.kernels[0].refined
+    again = editor.update(path, text.replace("= in[t];", f"= in[t];{typed} "))
+    assert not again.kernels[0].refined
+    editor.shutdown()

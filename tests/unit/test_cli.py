@@ -118,3 +118,21 @@ def test_run_of_a_clean_kernel_sees_nothing(file):
     file.write_text(CLEAN)
     result = invoke("run", file, "--engine", "emulator", "--watch-all")
     assert result.exit_code == 0 and "race-free" in result.output
+
+
+def test_a_kernel_that_is_no_program_text_fails_the_check(file: Path) -> None:
+    file.write_text(RACY.replace("s[threadIdx.x] = 1;", "s[threadIdx.x] = 1"))
+    result = invoke("check", file, "--format", "concise", "--fail-on", "never")
+    assert result.exit_code == 2 and f"{file}:3:21: error: in kernel 'k', not understood" in result.output
+
+
+def test_what_a_missing_header_would_make_sense_of_is_no_failure(file: Path) -> None:
+    file.write_text('#include "macros.h"\n' + RACY.replace("  s[", "  UNROLLED for (;;) s["))
+    result = invoke("check", file, "--fail-on", "never")
+    assert result.exit_code == 0 and "macros.h" in result.output
+
+
+def test_a_folder_without_kernels_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text("int main() {}\n")
+    result = invoke("check", tmp_path)
+    assert result.exit_code == 2 and "no file with CUDA kernels" in result.output

@@ -9,6 +9,7 @@ import pytest
 from cuda_lsp.model import FileReport, Status
 from cuda_lsp.report.defects import defects
 from cuda_lsp.report.document import document
+from cuda_lsp.source_names import called
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.findings import words
 
@@ -81,3 +82,54 @@ def test_expressions_are_shortened_in_their_middle() -> None:
     text = "table[" + "x" * 200 + "]"
     fitted = words.fitted(f"race: thread 0 writes {text}; no barrier orders them", [text])
     assert len(fitted) < 160 and "table[x" in fitted and "x]; no barrier orders them" in fitted
+
+
+CUT = """
+    extern __shared__ int smem[];
+    int *s_in = smem, *s_out = smem + 64;
+    int t = threadIdx.x;
+    s_in[t] = t;
+    s_out[t] = n;
+    out[t] = s_out[t ^ 33] + s_in[t];
+"""
+
+
+def test_arrays_are_called_by_the_names_of_the_source() -> None:
+    body = (
+        f"__global__ void k(int* out, int n) {{\n{CUT}\n}}\nvoid f(int* o) {{ k<<<2, 64, 512>>>(o, 9); }}\n"
+    )
+    found = [f for f in check_text(Path("k.cu"), body).findings if f.array == "smem"]
+    (race,) = found
+    assert race.message.startswith("RAW race on s_out (smem[")
+    assert race.witness and race.witness.array == "smem"
+
+
+@pytest.mark.parametrize(
+    ("accesses", "said"),
+    [
+        (("s[t]", "s[t + 1]"), "s[3]"),
+        (("a[t]", "a[0]"), "a (s[3])"),
+        (("a[t]", "b[0]"), "s[3]"),
+        (("*p", "a[t]"), "s[3]"),
+        (("(a)[t]", "&a[1]"), "a (s[3])"),
+    ],
+)
+def test_a_name_counts_where_both_accesses_use_it(accesses: tuple[str, str], said: str) -> None:
+    assert called("s[3]", "s", accesses) == said
+
+
+INSTANCES = """template <int N> __global__ void shift(int *out) {
+  __shared__ float s[32][32];
+  s[threadIdx.x][threadIdx.y] = N;
+  out[threadIdx.x] = s[0][threadIdx.x] > N;
+}
+void f(int *o) { shift<1><<<1, dim3(32, 32)>>>(o); shift<2><<<1, dim3(32, 32)>>>(o); }
+"""
+
+
+def test_what_several_instances_have_is_one_finding_of_each_place() -> None:
+    found = check_text(Path("k.cu"), INSTANCES)
+    told = defects(found.findings)
+    assert len({(f.code, f.site.range) for f in told}) == len(told) < len(found.findings)
+    both = {"shift<1>", "shift<2>"}
+    assert all({leader.kernel, *(f.kernel for f in leader.also)} == both for leader in told)

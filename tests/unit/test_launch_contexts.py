@@ -415,3 +415,17 @@ def test_a_branch_that_is_not_come_by_writes_nothing(body: str, block: int) -> N
 )
 def test_a_branch_that_another_round_comes_by_does(body: str) -> None:
     assert blocks(f"void f(int c) {{ {body} }}") == {None}
+
+
+def test_a_caller_whose_sizes_a_branch_excludes_makes_no_launch() -> None:
+    text = """
+void run(int lg) {
+    int size = 1 << lg;
+    if (size <= 1024)
+        k<<<1, size>>>(lg);
+    else if (size < 10000) { j<<<size / 32, 32 * (size / 2048)>>>(lg); }
+}
+int main() { run(8); run(11); run(12); run(20); }
+"""
+    found = [(site.kernel, site.block) for site in sites(text)]
+    assert found == [("k", (256, 1, 1)), ("j", (32, 1, 1)), ("j", (64, 1, 1))]

@@ -241,3 +241,43 @@ def test_launches_of_one_kernel_are_those_among_all(path: Path):
     every = find_launches(path, text)
     for kernel in {site.kernel for site in every}:
         assert find_launches(path, text, of={kernel}) == tuple(s for s in every if s.kernel == kernel)
+
+
+NODES = """
+__global__ void first(int* a, int n); __global__ void second(int* a);
+void f(cudaGraph_t graph, int* d, bool wide) {
+    int n = 7;
+    cudaGraphNode_t node;
+    cudaKernelNodeParams params = {0};
+    void* args[2] = {(void*)&d, &n};
+    params.func = (void*)first;
+    params.gridDim = dim3(4, 1, 1);
+    params.blockDim = dim3(64, 2, 1);
+    params.kernelParams = (void**)args;
+    CHECK(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params));
+    memset(&params, 0, sizeof(params));
+    params.func = (void*)second;
+    params.gridDim = dim3(1);
+    params.blockDim = dim3(32);
+    BEFORE
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params);
+}
+"""
+
+
+def test_nodes_of_graphs_are_launches() -> None:
+    first, second = find_launches(Path("a.cu"), NODES.replace("BEFORE", ""))
+    assert (first.kernel, first.grid, first.block, first.arguments) == (
+        "first",
+        (4, 1, 1),
+        (64, 2, 1),
+        {1: 7},
+    )
+    assert (second.kernel, second.grid, second.block) == ("second", (1, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "before", ["if (wide) { params.blockDim = dim3(64); }", "params.blockDim = dim3(n);"]
+)
+def test_a_node_whose_block_is_written_twice_is_not_known(before: str) -> None:
+    assert [site.kernel for site in find_launches(Path("a.cu"), NODES.replace("BEFORE", before))] == ["first"]

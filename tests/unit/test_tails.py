@@ -69,3 +69,24 @@ def test_a_grid_that_follows_an_argument_is_one_block_for_few() -> None:
     kernel = kernel_of("if (threadIdx.x == 0) *y += x[0];")
     told = {f.condition for f in kernel.findings if f.kind}
     assert told == {"`n` > `blockDim.x` (256)"}
+
+
+VECTORS = """
+__global__ void rows(float* out, const float* in, int C, int N) {
+    int row = blockIdx.x * blockDim.y + threadIdx.y;
+    if (row >= N) return;
+    for (int c = threadIdx.x * 4; c < C; c += 32 * 4)
+        *(float4*)(out + row * C + c) = *(const float4*)(in + row * STRIDE + c);
+}
+void f(float* out, float* in, int C, int N) { rows<<<(N + 7) / 8, dim3(32, 8)>>>(OUT, in, C, N); }
+"""
+
+
+def test_rows_that_are_read_four_at_once_are_whole_vectors() -> None:
+    def verdict(out: str, width: str) -> tuple[Verdict, set[Status]]:
+        text = VECTORS.replace("OUT", out).replace("row * C + c) = ", f"row * {width} + c) = ")
+        (kernel,) = check_text(Path("k.cu"), text.replace("STRIDE", "C")).kernels
+        return kernel.verdict, {f.status for f in kernel.findings if f.kind}
+
+    assert verdict("out", "C") == (Verdict.UNDECIDED, {Status.POSSIBLE})
+    assert verdict("out", "(C - 4)")[0] is Verdict.RACY

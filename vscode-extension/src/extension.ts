@@ -1,6 +1,9 @@
 /** Wires the parts together: the server, the status bar item, the commands. */
 import * as vscode from "vscode";
 import type { Manifest } from "./configuration";
+import { Marks } from "./marks";
+import { PictureView } from "./picture";
+import { askLaunch, checkKernel, checkProgram, OutputTerminal } from "./runs";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -9,11 +12,18 @@ let server: Server | undefined;
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("cuda-lsp", { log: true });
   const status = new Status();
-  const running = new Server(context.globalStorageUri, log, status, context.extension.packageJSON as Manifest);
+  const views = { picture: new PictureView(), output: new OutputTerminal() };
+  const running = new Server(context.globalStorageUri, log, status, views, context.extension.packageJSON as Manifest);
   server = running;
   context.subscriptions.push(
     log,
     status,
+    views.picture,
+    views.output,
+    new Marks(context.extensionUri),
+    vscode.commands.registerCommand("cuda-lsp.checkKernel", checkKernel),
+    vscode.commands.registerCommand("cuda-lsp.checkProgram", () => checkProgram(context.workspaceState)),
+    vscode.commands.registerCommand("cuda-lsp.askLaunch", askLaunch),
     vscode.commands.registerCommand("cuda-lsp.restart", () => running.restart()),
     vscode.commands.registerCommand("cuda-lsp.showLog", () => {
       log.show();
@@ -39,6 +49,8 @@ export function deactivate(): Promise<void> | undefined {
 
 async function showMenu(): Promise<void> {
   const entries = [
+    { label: "$(play) Run a dynamic check of the kernel at the cursor", command: "cuda-lsp.checkKernel" },
+    { label: "$(run-all) Run the program under check", command: "cuda-lsp.checkProgram" },
     { label: "$(refresh) Restart the analysis server", command: "cuda-lsp.restart" },
     { label: "$(output) Show the log", command: "cuda-lsp.showLog" },
     { label: "$(warning) Show the problems", command: "workbench.actions.view.problems" },

@@ -16,7 +16,9 @@ import {
 import { type Manifest, settingsFor } from "./configuration";
 import { locateServer, type ServerCommand } from "./locate";
 import { thisMachine } from "./machine";
+import type { Picture, PictureView } from "./picture";
 import { CancellableProgress } from "./progress";
+import type { OutputTerminal, ProgramOutput } from "./runs";
 import type { Status } from "./status";
 import type { FileStatus } from "./verdict";
 
@@ -42,6 +44,7 @@ export class Server implements vscode.Disposable {
     private readonly safeFolder: vscode.Uri,
     private readonly log: vscode.LogOutputChannel,
     private readonly status: Status,
+    private readonly views: { readonly picture: PictureView; readonly output: OutputTerminal },
     private readonly manifest: Manifest,
   ) {}
 
@@ -109,6 +112,9 @@ export class Server implements vscode.Disposable {
       outputChannel: this.log,
       initializationOptions: {
         trusted: vscode.workspace.isTrusted,
+        messageActions: true,
+        asksLaunch: true,
+        pictures: true,
         settings: settingsFor(this.manifest, undefined),
       },
       markdown: { isTrusted: false, supportHtml: false },
@@ -133,6 +139,12 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification("cuda-lsp/fileStatus", (status: FileStatus) => {
       this.status.fileIs(status);
+    });
+    client.onNotification("cuda-lsp/picture", (picture: Picture) => {
+      this.views.picture.show(picture);
+    });
+    client.onNotification("cuda-lsp/programOutput", (output: ProgramOutput) => {
+      this.views.output.write(output);
     });
     return client;
   }

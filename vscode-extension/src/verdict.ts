@@ -1,7 +1,8 @@
 /** What the status bar says, from what the server says. Knows nothing of VS Code. */
 
 export type ServerState = "starting" | "running" | "stopped" | "missing";
-export type Verdict = "racy" | "race-free" | "undecided";
+/** `races ignored`: it is racy, and comments or settings silence all of its races. */
+export type Verdict = "racy" | "races ignored" | "race-free" | "undecided";
 
 /** One kernel of a file. `reasons`: why it is undecided. */
 export interface KernelStatus {
@@ -16,10 +17,12 @@ export interface FileStatus {
   readonly version: number | null;
   readonly refined: boolean;
   readonly kernels: readonly KernelStatus[];
+  /** Findings and mistakes that are errors. */
+  readonly errors?: number;
 }
 
 export interface Summary {
-  readonly icon: Verdict | "working" | "stopped" | "none";
+  readonly icon: "racy" | "race-free" | "undecided" | "working" | "stopped" | "none";
   readonly text: string;
   readonly details: readonly string[];
 }
@@ -40,10 +43,10 @@ export function summarise(server: ServerState, file: FileStatus | undefined): Su
   }
 }
 
-function ofFile({ kernels, refined }: FileStatus): Summary {
+function ofFile({ kernels, refined, errors = 0 }: FileStatus): Summary {
   const count = (verdict: Verdict): number => kernels.filter((kernel) => kernel.verdict === verdict).length;
   const details = kernels.map(({ name, verdict, reasons }) => [`${name}: ${verdict}`, ...reasons].join(", "));
-  if (kernels.length === 0) {
+  if (kernels.length === 0 && errors === 0) {
     return { icon: "none", text: "no kernels", details: ["This file defines no kernel."] };
   }
   if (count("racy") > 0) {
@@ -54,6 +57,12 @@ function ofFile({ kernels, refined }: FileStatus): Summary {
   }
   if (count("undecided") > 0) {
     return { icon: "undecided", text: `${kernelCount(count("undecided"))} undecided`, details };
+  }
+  if (errors > 0) {
+    return { icon: "racy", text: errors === 1 ? "1 error" : `${errors} errors`, details };
+  }
+  if (count("races ignored") > 0) {
+    return { icon: "none", text: `races of ${kernelCount(count("races ignored"))} ignored`, details };
   }
   return { icon: "race-free", text: "race-free", details };
 }

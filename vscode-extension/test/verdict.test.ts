@@ -20,6 +20,16 @@ void test("race-free is not said before the solver has finished", () => {
   assert.equal(summarise("running", file(true, "race-free")).text, "race-free");
 });
 
+void test("nothing is green over an error", () => {
+  assert.equal(summarise("running", { ...file(true, "race-free"), errors: 1 }).text, "1 error");
+  assert.equal(summarise("running", { ...file(true), errors: 2 }).icon, "racy");
+});
+
+void test("races that somebody silenced leave the file neither racy nor race-free", () => {
+  const summary = summarise("running", file(true, "races ignored", "race-free"));
+  assert.deepEqual([summary.icon, summary.text], ["none", "races of 1 kernel ignored"]);
+});
+
 void test("a stopped server hides old verdicts", () => {
   assert.equal(summarise("stopped", file(true, "race-free")).text, "stopped");
 });

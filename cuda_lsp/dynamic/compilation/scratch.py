@@ -21,13 +21,18 @@ _ABANDONED = 3600.0  # seconds; nothing of ours works this long
 @contextlib.contextmanager
 def scratch(parent: Path) -> Generator[Path]:
     """A new folder in ``parent``, removed afterwards unless it was renamed. Raises OSError."""
-    parent.mkdir(parents=True, exist_ok=True)
-    _sweep(parent)
-    folder = Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
+    folder = scratch_folder(parent)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def scratch_folder(parent: Path) -> Path:
+    """A new folder in ``parent``, which the caller removes. Raises OSError."""
+    parent.mkdir(parents=True, exist_ok=True)
+    _sweep(parent)
+    return Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
 
 
 def compiler_environment(folder: Path) -> Mapping[str, str]:

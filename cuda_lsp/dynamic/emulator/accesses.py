@@ -9,10 +9,11 @@ keeps shared addresses for bank counting.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import ATOMIC_LOADS, Detector
@@ -24,6 +25,7 @@ from cuda_lsp.dynamic.emulator.program import Program
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
+MOST_EXECUTIONS = 4096  # of one instruction that are costed in banks
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
@@ -55,12 +57,55 @@ def _put(view: Array, index: Array, allowed: Mask, value: Array) -> None:
         view[index[allowed]] = value
 
 
+@frozen(eq=False)
+class WarpRows:
+    """Accesses of warps to shared memory: of each lane the offset in its block's window and whether it
+    is there, ``(rows, 32)``; how often each row came, ``(rows,)``."""
+
+    offsets: Array
+    active: Array
+    counts: Array
+
+
+@define(eq=False)
+class Costly:
+    """Accesses to shared memory whose bank conflicts are counted, the first ones of each instruction.
+
+    ``rows``: by instruction number, of each execution.
+    """
+
+    lanes: Lanes
+    memory: Memory
+    rows: dict[int, list[WarpRows]] = field(factory=dict[int, list[WarpRows]])
+    often: dict[int, int] = field(factory=dict[int, int])
+
+    def add(self, number: int, address: Array, mask: Mask) -> None:
+        """One execution; ``address``: of each thread."""
+        active = self.chosen(number, address, mask)
+        if active is not None:
+            offsets = np.where(active, address - self.memory.shared_base, 0)
+            rows = self.lanes.rows(offsets, 0), self.lanes.rows(active, False)
+            self.rows.setdefault(number, []).append(WarpRows(*rows, np.ones(len(rows[0]), np.int64)))
+
+    def chosen(self, number: int, address: Array, mask: Mask) -> Mask:
+        """The threads that touch shared memory; None: none of them, or there were enough executions."""
+        times = self.often[number] = self.often.get(number, 0) + 1
+        low, high = self.memory.shared
+        active = (address >= low) & (address < high)
+        active = active if mask is None else active & mask
+        return active if times <= MOST_EXECUTIONS and active.any() else None
+
+    def executions(self) -> Iterable[tuple[int, list[WarpRows]]]:
+        """``rows`` by instruction number."""
+        return self.rows.items()
+
+
 @define(eq=False, slots=False)
 class Accesses:
     """Of one launch. ``detector`` None: plain execution. ``watched``: by instruction number.
 
-    ``resting``: threads that wait for others in a loop. ``costly``: shared accesses for bank counting, by
-    instruction number: (addresses, mask) of each execution. ``executed``: by instruction number.
+    ``resting``: threads that wait for others in a loop. ``costly``: where bank conflicts are counted.
+    ``executed``: by instruction number.
     ``without``: textures or surfaces that no image was bound to.
     """
 
@@ -70,7 +115,7 @@ class Accesses:
     order: Order
     detector: Detector | None
     watched: Array
-    costly: dict[int, list[tuple[Array, Array]]] | None = None
+    costly: Costly | None = None
     faults: dict[int, Fault] = field(factory=dict[int, Fault])
     executed: Any = None
     without: set[str] = field(factory=set[str])
@@ -130,7 +175,7 @@ class Accesses:
         if self.detector is not None:
             self.detector.access(number, address, mask, size, mode, value)
         if self.costly is not None:
-            self.costly.setdefault(number, []).append((address, mask))
+            self.costly.add(number, address, mask)
 
     def load(
         self, number: int, address: Array, kind: str, mask: Mask, strong: int = 0, release: bool = False

@@ -16,23 +16,33 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from attrs import define, field
 
-from cuda_lsp.dynamic.emulator.entries import Entries, Record, for_later, gathered, shown
+from cuda_lsp.dynamic.emulator.entries import (
+    ATOMIC,
+    ATOMIC_LOAD,
+    READ,
+    WIDTHS,
+    WRITE,
+    Entries,
+    is_atomic,
+    shown,
+    writes,
+)
 from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.records import Log, Record, Records, words_of
 from cuda_lsp.model import Mode
 
 Array = Any
 
 _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC, Mode.ATOMIC_READ, Mode.ATOMIC_READ)
-_READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC, _ATOMIC_LOAD, _BLOCK_ATOMIC_LOAD = range(6)
-ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
+ATOMIC_LOADS = ATOMIC_LOAD - ATOMIC
 """From the mode of an atomic update to that of an atomic load of the same scope, which writes nothing."""
 
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
@@ -43,7 +53,6 @@ _CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the l
 _AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
 _SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
 _LAST = 2**31 - 2
-_WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
 _PAGE = 12  # bits of a word's number within a page of ``Writers``
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
@@ -111,15 +120,31 @@ class Detector:
     deadline: float = math.inf  # monotonic, of the launch
     left_out: dict[str, None] = field(factory=dict[str, None])
     found: dict[tuple[int, int], Found] = field(factory=dict[tuple[int, int], Found])
-    pending: list[Record] = field(factory=list[Record])
-    kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
+    pending: Log = field(init=False)
+    kept: Log = field(init=False)  # global accesses, for blocks against blocks
+    last: Record | None = None  # where textures are watched
     owner: Array = None
+    flags: Array = None
+    flagged: Array = field(factory=lambda: np.empty(0, np.int64))
     numbers: int = 0
     written: Writers | None = None
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
     met: set[int] = field(factory=set[int])  # instructions at suspected words that were looked at
     idle: int = 0  # how many looks in a row showed no new pair
+
+    def __attrs_post_init__(self) -> None:
+        self.pending = Records(self.memory, self.lanes)
+        self.kept = self.pending.empty()
+
+    def log_in(self, log: Log) -> None:
+        """Go on with a log of another kind."""
+        kept = log.empty()
+        for old, new in ((self.pending, log), (self.kept, kept)):
+            assert isinstance(old, Records)
+            for record in old.records:
+                new.add(record)
+        self.pending, self.kept = log, kept
 
     def access(
         self,
@@ -133,25 +158,29 @@ class Detector:
         """Log one instruction. Arrays are kept, not copied: callers never change them in place."""
         order = self.order
         order.sequence += 1
-        self.pending.append(Record(number, address, mask, size, mode, order.ticks, order.sequence, value))
-        if self.written is not None and _writes(mode):
-            self.written.store(*self._words(self.pending[-1]), number, self.interval + 1)
+        record = Record(number, address, mask, size, mode, order.ticks, order.sequence, value)
+        self.pending.add(record)
+        if self.written is not None:
+            self.last = record
+            if writes(mode):
+                words, threads = words_of(record, self.lanes, self.memory)
+                self.written.store(words, threads, number, self.interval + 1)
 
     def fetched(self) -> None:
         """The last access was a texture's: it must not touch what was written before, whatever lies between.
 
         What was written in this interval is judged with everything else.
         """
-        r = self.pending[-1]
-        if self.written is None:
+        r = self.last
+        if self.written is None or r is None:
             return
-        words, threads = self._words(r)
+        words, threads = words_of(r, self.lanes, self.memory)
         numbers, writers, intervals = self.written.load(words)
         stale = np.flatnonzero((intervals > 0) & (intervals <= self.interval) & (writers != threads))
         if len(stale):
             zero, all_bytes = np.zeros(len(stale), np.int64), np.full(len(stale), 15)
             rest = (all_bytes, zero, zero, zero, zero.astype(bool), zero.astype(bool), zero + r.size)
-            word, modes = words[stale], (zero + _WRITE, zero + _READ)
+            word, modes = words[stale], (zero + WRITE, zero + READ)
             first = Entries(word, writers[stale], numbers[stale], modes[0], *rest)
             self._note(first, Entries(word, threads[stale], zero + r.number, modes[1], *rest), False)
 
@@ -161,39 +190,31 @@ class Detector:
 
     def interval_ends(self, done: Array | None) -> None:
         """A barrier was passed by the threads in ``done`` (None: all)."""
-        records, self.pending = self.pending, []
+        log, self.pending = self.pending, self.pending.empty()
         self.interval += 1
         if done is not None and not done.all():
-            records, self.pending = _split(records, done)
-        self._judge(records, self.lanes.thread_numbers, False)
+            log, self.pending = log.split(done)
+        self._judge(log, self.lanes.thread_numbers, False)
         if self.across_blocks:
-            low, high = self.memory.shared
-            self.kept += [
-                r if r.value is None or _writes(r.mode) else for_later(r)
-                for r in records
-                if not (low <= int(r.address.flat[0]) < high)
-            ]
+            log.keep(self.kept)
         else:
-            self.order.forget(self.pending[0].sequence if self.pending else self.order.sequence)
+            since = self.pending.since()
+            self.order.forget(self.order.sequence if since is None else since)
 
     def finish(self, cut: bool = False) -> None:
         """The launch is over. ``cut``: it did not end in time, and may have logged without end."""
         if cut:
-            self.pending = self._first(self.pending)
+            self._cut(self.pending)
         self.interval_ends(None)
         if self.across_blocks:
-            self._judge(self._first(self.kept) if cut else self.kept, self.lanes.block, True)
-            self.kept = []
+            if cut:
+                self._cut(self.kept)
+            self._judge(self.kept, self.lanes.block, True)
+            self.kept = self.kept.empty()
 
-    def _first(self, records: list[Record]) -> list[Record]:
-        """The first ones, with not many more than ``_CUT`` accesses."""
-        logged = 0
-        for number, r in enumerate(records):
-            if logged > _CUT:
-                self.left_out[f"races after the first {_CUT:,} accesses of a launch that did not end"] = None
-                return records[:number]
-            logged += self.lanes.count if r.mask is None else int(np.count_nonzero(r.mask))
-        return records
+    def _cut(self, log: Log) -> None:
+        if log.first(_CUT):
+            self.left_out[f"races after the first {_CUT:,} accesses of a launch that did not end"] = None
 
     def warp_only(self, found: Found) -> bool:
         """Whether lanes of one warp raced where no warps did with each other: a ``__syncwarp`` is missing."""
@@ -201,81 +222,52 @@ class Detector:
 
     # ------------------------------------------------------------------------------ screening
 
-    def _judge(self, records: list[Record], agents: Array, across: bool) -> None:
-        if not any(_writes(r.mode) for r in records):
+    def _judge(self, log: Log, agents: Array, across: bool) -> None:
+        if not log.writes():
             return
         if self.owner is None:
             self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
-        base = self._numbered()
-        records = sorted(records, key=lambda r: not _writes(r.mode))  # writes first
-        touched = [(r, *self._words(r)) for r in records]
-        words = np.concatenate([w for _, w, _ in touched])
-        names = (agents + (base + _WIDTHS)).astype(np.int32)[np.concatenate([t for _, _, t in touched])]
-        end = written = 0
-        for r, mine, _ in touched:
-            start, end = end, end + len(mine)
-            if _writes(r.mode):
-                written = end
-            if _is_atomic(r.mode, across):
-                names[start:end] = base + r.size.bit_length() - 1  # by width
-        self.owner[words[:written]] = names[:written]
-        there = self.owner[words]
-        hit = (there != names) & (there >= base)
-        if hit.any():
-            suspects = words[hit]
-            if across or not self._weary(touched, suspects):
-                known = len(self.found)
-                self._examine(touched, suspects, across)
-                self.idle = self.idle + 1 if len(self.found) == known else 0
+        suspects = log.screen(self.owner, self._numbered(), agents, across)
+        if len(suspects) and (across or not self._weary(log, suspects)):
+            known = len(self.found)
+            self._examine(log, suspects, across)
+            self.idle = self.idle + 1 if len(self.found) == known else 0
 
-    def _weary(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array) -> bool:
+    def _weary(self, log: Log, suspects: Array) -> bool:
         """Whether this interval is passed over: the same instructions as in so many before, and nothing new.
 
         Races without end must not cost much more than none.
         """
-        suspected = np.zeros(len(self.owner), bool)
-        suspected[suspects] = True
-        here = {r.number for r, words, _ in touched if suspected[words].any()}
+        here = log.numbers(self._flagged(suspects))
         if self.idle < _PATIENCE or self.interval % _ONE_IN == 0 or not here <= self.met:
             self.met |= here
             return False
         self.left_out[f"races in {_ONE_IN - 1} of {_ONE_IN} later rounds that look like earlier ones"] = None
         return True
 
+    def _flagged(self, words: Array) -> Array:
+        """One flag for each word of the memory: cleared again, because to make them takes longer."""
+        if self.flags is None:
+            self.flags = np.zeros(len(self.owner), bool)
+        self.flags[self.flagged] = False
+        self.flags[words] = True
+        self.flagged = words
+        return self.flags
+
     def _numbered(self) -> int:
         """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
 
         The first numbers stand for atomics of each width, the next ones for the agents.
         """
-        self.numbers += self.lanes.count + _WIDTHS
-        if self.numbers > _LAST - self.lanes.count - _WIDTHS:
+        self.numbers += self.lanes.count + WIDTHS
+        if self.numbers > _LAST - self.lanes.count - WIDTHS:
             self.owner[:] = 0
             self.numbers = 1
         return self.numbers
 
-    def _words(self, r: Record) -> tuple[Array, Array]:
-        """The words an access touches and by whom; accesses to local memory left out.
-
-        Local memory is left out to save time only, so that it is enough to look at one address.
-        """
-        address, threads = r.address, self.lanes.thread_numbers
-        if r.mask is not None:
-            threads = np.flatnonzero(r.mask)
-            address = address[threads]
-        low, high = self.memory.local
-        if len(address) and low <= address[0] < high:
-            inside = (address < low) | (address >= high)
-            address, threads = address[inside], threads[inside]
-        words = address >> 2
-        if r.size > 4:
-            count = r.size // 4
-            words = (words[:, None] + np.arange(count)).ravel()
-            threads = np.repeat(threads, count)
-        return words, threads
-
     # ---------------------------------------------------------------------------- examination
 
-    def _examine(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array, across: bool) -> None:
+    def _examine(self, log: Log, suspects: Array, across: bool) -> None:
         """``suspects``: words, as often as an access to one is suspected."""
         parts = -(-len(suspects) // _AT_ONCE)
         words = distinct(suspects) if parts > 1 else suspects
@@ -283,9 +275,7 @@ class Detector:
             if part and time.monotonic() > self.deadline + _SPARE:
                 self.left_out["races at some of the words that seem to race: raise --deadline"] = None
                 return
-            suspected = np.zeros(len(self.owner), bool)
-            suspected[words[part::parts]] = True
-            entries = gathered(touched, suspected)
+            entries = log.entries(self._flagged(words[part::parts]))
             if not len(entries):
                 continue
             entries = _thinned(entries, self.lanes, across)
@@ -295,9 +285,9 @@ class Detector:
     def _collect(self, a: Entries, b: Entries, across: bool) -> None:
         block = self.lanes.block
         same = block[a.thread] == block[b.thread]
-        clash = (a.thread != b.thread) & (_writes(a.mode) | _writes(b.mode))
+        clash = (a.thread != b.thread) & (writes(a.mode) | writes(b.mode))
         alike = a.size == b.size
-        clash &= ~(_is_atomic(a.mode, across) & _is_atomic(b.mode, across) & alike)
+        clash &= ~(is_atomic(a.mode, across) & is_atomic(b.mode, across) & alike)
         clash &= (a.bytes & b.bytes) != 0
         clash &= ~same if across else same
         if not across:
@@ -319,7 +309,7 @@ class Detector:
         swap = (a.number > b.number) | ((a.number == b.number) & (a.thread > b.thread))
         low, high = np.where(swap, b.number, a.number), np.where(swap, a.number, b.number)
         keys = low * _NUMBERS + high
-        same = a.known & b.known & (a.value == b.value) & _writes(a.mode) & _writes(b.mode)
+        same = a.known & b.known & (a.value == b.value) & writes(a.mode) & writes(b.mode)
         apart = self.lanes.warp[a.thread] != self.lanes.warp[b.thread]
         together = a.sequence == b.sequence
         if apart.any() and not across:
@@ -342,30 +332,6 @@ class Detector:
             found.intervals.add(self.interval)
             found.between_warps |= bool(apart[rows].any())
             found.together &= bool(together[rows].all())
-
-
-def _writes(mode: Any) -> Any:
-    return (mode >= _WRITE) & (mode <= _BLOCK_ATOMIC)
-
-
-def _is_atomic(mode: Any, across: bool) -> Any:
-    """Atomic enough: one of block scope is not between blocks."""
-    wide = (mode == _ATOMIC) | (mode == _ATOMIC_LOAD)
-    return wide | (((mode == _BLOCK_ATOMIC) | (mode == _BLOCK_ATOMIC_LOAD)) & (not across))
-
-
-def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Record]]:
-    """What the threads in ``done`` did, and what the others did."""
-    first: list[Record] = []
-    rest: list[Record] = []
-    for r in records:
-        mask = np.ones(len(done), bool) if r.mask is None else r.mask
-        for chosen, target in ((mask & done, first), (mask & ~done, rest)):
-            if chosen.any():
-                target.append(
-                    Record(r.number, r.address, chosen, r.size, r.mode, r.ticks, r.sequence, r.value)
-                )
-    return first, rest
 
 
 def _thinned(entries: Entries, lanes: Lanes, across: bool) -> Entries:

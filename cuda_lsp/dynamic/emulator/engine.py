@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.dynamic.emulator.accesses import Costly, WarpRows
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
+from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 from cuda_lsp.dynamic.emulator.order import Order, Unfollowed
 from cuda_lsp.dynamic.emulator.program import Program
 from cuda_lsp.dynamic.emulator.services import Services
@@ -53,18 +55,24 @@ Array = Any
 DEVICE = "CPU emulator"
 OUTSIDE = "accesses that leave their buffer for another one; they race with nothing"
 _MAX_THREADS = 1 << 16
-_MAX_EXECUTIONS = 4096  # of one site that are costed in banks
 _KEPT = 64
+
+
+def remarks() -> tuple[str, ...]:
+    """What people are told of how kernels are executed here: nothing, unless it is slow."""
+    why = LIBRARY.problem
+    return () if why is None else (f"emulated in NumPy, several times slower than in C: {why}",)
 
 
 class EmulatorEngine:
     """Runs kernels on the CPU. Translations are kept by the text of their module.
 
-    ``keep_results``: buffers after the run, in the outcome.
+    ``keep_results``: buffers after the run, in the outcome. ``compiled``: in the C engine, made if need be,
+    or not; None: as soon as it is there.
     """
 
-    def __init__(self, keep_results: bool = False) -> None:
-        self.keep_results = keep_results
+    def __init__(self, keep_results: bool = False, compiled: bool | None = None) -> None:
+        self.keep_results, self.compiled = keep_results, compiled
         self._programs: OrderedDict[tuple[int, str], Program] = OrderedDict()
 
     @property
@@ -83,12 +91,12 @@ class EmulatorEngine:
         program = self.translated(request.ptx, request.entry)
         progress("running")
         first, second = (_in_another_order, None) if request.backwards else (None, _in_another_order)
-        run = Launch(program, request, request.backwards, first)
+        run = Launch(program, request, request.backwards, first, compiled=self.compiled)
         outcome = run.outcome(self.keep_results)
         left = request.deadline - run.seconds
         if outcome.races and request.races and outcome.failure is None and left > 0:
             request = evolve(request, deadline=left)
-            again = Launch(program, request, not request.backwards, second).outcome()
+            again = Launch(program, request, not request.backwards, second, compiled=self.compiled).outcome()
             outcome = merged(outcome, again)
         return outcome
 
@@ -125,6 +133,7 @@ class Launch:
         backwards: bool = False,
         lay: Lay | None = None,
         most: int | None = None,
+        compiled: bool | None = None,
     ) -> None:
         self.program, self.request = program, request
         grid = request.launch.grid or (1, 1, 1)
@@ -153,9 +162,9 @@ class Launch:
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of
         ])  # fmt: skip
-        costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
+        costly = Costly(self.lanes, self.memory) if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
-        self.machine = Machine(self.services, deadline, backwards)
+        self.machine = Machine(self.services, deadline, backwards, compiled=compiled)
         started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -182,6 +191,7 @@ class Launch:
             output="".join(services.printed),
             failure=machine.failure,
             results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
+            compiled=machine.native is not None,
         )
 
     def _races(self, detector: Detector) -> Iterable[SeenRace]:
@@ -218,25 +228,13 @@ class Launch:
         return seen.values()
 
     def _banks(self) -> Iterable[SeenBanks]:
-        low, high = self.memory.shared
-        for number, executions in (self.services.costly or {}).items():
+        for number, rows in self.services.costly.executions() if self.services.costly is not None else ():
             site = self.site_of[number]
-            if site is None:
-                continue
-            code = self.program.kernel.instructions[number].code
-            size, row = _bank_bytes(code), row_of(code)
-            loads = row.role is Role.ACCESS and row.mode is Mode.READ
-            rows: list[tuple[Array, Array]] = []
-            for address, mask in executions[:_MAX_EXECUTIONS]:
-                active = (address >= low) & (address < high)
-                active = active if mask is None else active & mask
-                if active.any():
-                    rows.append((
-                        self.lanes.rows(np.where(active, address - self.memory.shared_base, 0), 0),
-                        self.lanes.rows(active, False),
-                    ))  # fmt: skip
-            if rows:
-                yield _cost(site, rows, size, loads)
+            if site is not None:
+                code = self.program.kernel.instructions[number].code
+                row = row_of(code)
+                loads = row.role is Role.ACCESS and row.mode is Mode.READ
+                yield _cost(site, rows, _bank_bytes(code), loads)
 
     def _faults(self) -> Iterable[SeenFault]:
         for fault in self.services.faults.values():
@@ -320,15 +318,18 @@ def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:
     ]
 
 
-def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> SeenBanks:
-    addresses = np.concatenate([r[0] for r in rows])
-    active = np.concatenate([r[1] for r in rows])
+def _cost(site: int, rows: list[WarpRows], size: int, load: bool) -> SeenBanks:
+    addresses, active, counts = (
+        np.concatenate([getattr(r, name) for r in rows]) for name in ("offsets", "active", "counts")
+    )
     live = active.any(axis=1)
+    counts = counts[live]
     cost = warp_wavefronts(addresses[live], active[live], size, load=load)
     top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
     return SeenBanks(
-        site, int(live.sum()), int(cost.wavefronts.sum()), int(cost.ideal.sum()), int(cost.ways.max()),
-        int(cost.wavefronts[top]), int(cost.ideal[top]), tuple(int(n) for n in cost.histogram[top]),
+        site, int(counts.sum()), int((cost.wavefronts * counts).sum()), int((cost.ideal * counts).sum()),
+        int(cost.ways.max()), int(cost.wavefronts[top]), int(cost.ideal[top]),
+        tuple(int(n) for n in cost.histogram[top]),
     )  # fmt: skip
 
 

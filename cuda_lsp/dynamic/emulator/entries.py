@@ -1,11 +1,10 @@
-"""Logged accesses of one launch, and the words that they touched as columns: what the detector judges."""
+"""Accessed words as columns, as the race detector compares them, and the modes of accesses."""
 
 # NumPy's stubs leave views and fancy indexing unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,19 @@ from attrs import define
 Array = Any
 
 
-@define(eq=False)  # made for every access: frozen ones take three times as long to make
-class Record:
-    """One executed access of all lanes. ``mask`` None: all. ``ticks``: warp clock of each lane then."""
+READ, WRITE, ATOMIC, BLOCK_ATOMIC, ATOMIC_LOAD, BLOCK_ATOMIC_LOAD = range(6)
+WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
 
-    number: int
-    address: Array
-    mask: Array | None
-    size: int
-    mode: int
-    ticks: Array
-    sequence: int
-    value: Array | None = None
+
+def writes(mode: Any) -> Any:
+    """Whether accesses of a mode change memory."""
+    return (mode >= WRITE) & (mode <= BLOCK_ATOMIC)
+
+
+def is_atomic(mode: Any, across: bool) -> Any:
+    """Atomic enough: one of block scope is not between blocks."""
+    wide = (mode == ATOMIC) | (mode == ATOMIC_LOAD)
+    return wide | (((mode == BLOCK_ATOMIC) | (mode == BLOCK_ATOMIC_LOAD)) & (not across))
 
 
 @define(eq=False)
@@ -45,47 +45,15 @@ class Entries:
     size: Array  # of the whole access
 
     def __getitem__(self, index: Array) -> Entries:
-        return Entries(*(getattr(self, name)[index] for name in _COLUMNS))
+        return Entries(*(getattr(self, name)[index] for name in COLUMNS))
 
     def __len__(self) -> int:
         return len(self.word)
 
 
-_COLUMNS = (
+COLUMNS = (
     "word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known", "real", "size",
 )  # fmt: skip
-
-
-def for_later(record: Record) -> Record:
-    """What is kept of an access to the end of the launch: not what was read, which takes too much room."""
-    r = record
-    return Record(r.number, r.address, r.mask, r.size, r.mode, r.ticks, r.sequence)
-
-
-def gathered(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) -> Entries:
-    """All accesses to suspected words."""
-    columns: list[tuple[Array, ...]] = []
-    for r, words, threads in touched:
-        chosen = np.flatnonzero(suspected[words])
-        if not len(chosen):
-            continue
-        word, thread = words[chosen], threads[chosen]
-        count = len(chosen)
-        if r.size >= 4:
-            covered = np.full(count, 15)
-        else:
-            covered = ((1 << r.size) - 1) << (r.address[thread] & 3)
-        known = r.value is not None and r.size <= 8
-        value = np.asarray(r.value)[thread] if known and r.value is not None else np.zeros(count)
-        bits = value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
-        columns.append((
-            word, thread, np.full(count, r.number), np.full(count, r.mode), covered, r.ticks[thread],
-            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known),
-            np.full(count, value.dtype.kind == "f"), np.full(count, r.size),
-        ))  # fmt: skip
-    if not columns:
-        return Entries(*(np.empty(0, np.int64) for _ in _COLUMNS))
-    return Entries(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
 def shown(entries: Entries, row: int) -> str | None:

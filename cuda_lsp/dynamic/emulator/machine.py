@@ -18,6 +18,8 @@ import numpy as np
 from attrs import define
 
 from cuda_lsp.dynamic.emulator.endless import Endless
+from cuda_lsp.dynamic.emulator.native.launch import NativeLaunch
+from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 from cuda_lsp.dynamic.emulator.program import Block
 from cuda_lsp.dynamic.emulator.services import Services, Stopped
 from cuda_lsp.dynamic.emulator.waits import Threads, Waits
@@ -28,12 +30,16 @@ Mask = Any  # (threads,) flags, or None: all threads
 _LOOK = 512  # steps between looks whether the launch goes on at all
 _SLOW = 4096  # threads: a step of so many takes longer than a look at the clock
 _PATIENCE = 64  # jumps back before those who make them rest until the others have gone on
+_WORTH_MAKING = 0.25  # seconds that a launch has run when the C engine is made for it
 _SHORT_PATIENCE = 8  # where threads may wait for one another in a loop
 
 
 @define(eq=False, slots=False)
 class Machine:
-    """One launch of some blocks. ``deadline``: monotonic; ``backwards``: the opposite order of warps."""
+    """One launch of some blocks. ``deadline``: monotonic; ``backwards``: the opposite order of warps.
+
+    ``compiled``: in the C engine; None: once it is there. ``native``: the launch in it.
+    """
 
     services: Services
     deadline: float
@@ -41,6 +47,8 @@ class Machine:
     failure: str | None = None
     late: bool = False
     jumps: int = 0  # back, by some of the threads
+    compiled: bool | None = None
+    native: NativeLaunch | None = None
 
     def __attrs_post_init__(self) -> None:
         self.program, self.order = self.services.program, self.services.order
@@ -48,6 +56,7 @@ class Machine:
         self.at = Threads(self.services)
         self.waits = Waits(self.services, self.at)
         self.endless = Endless(self.services, self.at)
+        self.begun = time.monotonic()
         self.patience = _SHORT_PATIENCE if self.program.polls else _PATIENCE
 
     # -------------------------------------------------------------------------------- schedule
@@ -69,6 +78,14 @@ class Machine:
         here: int | None = 0  # where all living threads are, None: apart
         everyone: Mask = None  # the mask of living threads, None: all threads
         while True:
+            if self.native is not None:
+                ended, (here, everyone, steps, self.jumps) = self.native.advance(
+                    here, everyone, steps, self.jumps
+                )
+                if ended:
+                    return
+            elif self.compiled or (steps and steps % (2 * often) == 0):  # shorter ones end before it pays
+                self._join(often)
             steps += 1
             if steps % often == 0 and time.monotonic() > self.deadline:
                 self.late = True
@@ -91,11 +108,29 @@ class Machine:
             if here == -1:
                 return
 
+    def _join(self, often: int) -> None:
+        """Go on in the C engine, where it is there; have it made, where this launch takes long."""
+        if self.compiled is False or self.program.fetches:
+            return
+        library = LIBRARY.get() if self.compiled else LIBRARY.at_once()
+        if library is not None:
+            self.native = NativeLaunch(
+                library, self.services, self.at, self.deadline, self.backwards, often, _LOOK, self.patience,
+                self.compiled is True,
+            )  # fmt: skip
+        elif time.monotonic() - self.begun > _WORTH_MAKING:
+            LIBRARY.begin()
+
+    def _run_block(self, block: Block, number: int, group: Mask) -> Mask:
+        if self.native is not None:
+            self.native.meet(number)
+        return block.run(self.services, self.at.registers, group)
+
     def _together(self, block: Block, number: int, everyone: Mask) -> tuple[int | None, Mask]:
         """All living threads execute one block; where they are then (None: apart, -1: gone)."""
         if block.wait is not None:
             self.order.warp_sync(everyone, self.waits.lane_mask(block), everyone)
-        out = block.run(self.services, self.at.registers, everyone)
+        out = self._run_block(block, number, everyone)
         match block.kind:
             case "next" | "jump":
                 return block.targets[0], everyone
@@ -173,7 +208,7 @@ class Machine:
             group = self.waits.arrive_in_warp(block, number, group)
             if group is None:
                 return None, None
-        out = block.run(self.services, self.at.registers, group)
+        out = self._run_block(block, number, group)
         self._leave(block, number, group, out)
         if tired:  # they may wait for those who never got a turn
             self.jumps += 1

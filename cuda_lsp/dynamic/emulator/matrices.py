@@ -161,7 +161,7 @@ class Matrices:
             return
         naming = self.accesses.lanes.lane < 8 * count
         address = np.broadcast_to(np.asarray(address), (self.accesses.threads,))
-        costly.setdefault(number, []).append((address, naming if mask is None else naming & mask))
+        costly.add(number, address, naming if mask is None else naming & mask)
 
     @contextmanager
     def _no_banks(self) -> Generator[None]:

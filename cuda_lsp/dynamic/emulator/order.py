@@ -34,7 +34,7 @@ class Event:
     sequence: int
     before: Array | list[int]
     until: Array | list[int]
-    after: list[int]
+    after: Array
 
     def teaches(self, when: Array) -> bool:
         """Whether one of those who tell knew it by then. ``when``: each thread does, ``(n,)``."""
@@ -50,9 +50,11 @@ class Meetings:
 
     times: list[int] = field(factory=list[int])
     who: list[Array] = field(factory=list[Array])
+    next: dict[int, Array] = field(factory=dict[int, Array])  # by number of the first meeting that counts
 
     def add(self, sequence: int, threads: Array) -> None:
         """One that repeats the last, with nothing executed in between, is none."""
+        self.next.clear()
         if self.who and np.array_equal(self.who[-1], threads):
             if self.times[-1] == sequence - 1:
                 self.times[-1] = sequence
@@ -61,15 +63,29 @@ class Meetings:
         self.times.append(sequence)
         self.who.append(threads)
 
-    def after(self, thread: int, sequence: int) -> int:
-        """When the group of ``thread`` meets next; never: ``_NEVER``."""
-        for k in range(bisect_right(self.times, sequence), len(self.times)):
-            if self.who[k][thread]:
-                return self.times[k]
-        return _NEVER
+    def after(self, sequence: int) -> Array:
+        """When the group of each thread meets next, ``(n,)``; never: ``_NEVER``."""
+        first = bisect_right(self.times, sequence)
+        known = self.next.get(first)
+        if known is None:
+            known = self.next[first] = self._first_from(first)
+        return known
+
+    def _first_from(self, number: int) -> Array:
+        if number == len(self.times):
+            return np.full(1, _NEVER)  # of all threads
+        found = np.where(self.who[number], self.times[number], _NEVER)
+        missing = ~self.who[number]
+        for k in range(number + 1, len(self.times)):
+            if not missing.any():
+                break
+            found[missing & self.who[k]] = self.times[k]
+            missing &= ~self.who[k]
+        return found
 
     def forget(self, sequence: int) -> None:
         """Drop the meetings before ``sequence``."""
+        self.next.clear()
         count = bisect_left(self.times, sequence)
         del self.times[:count], self.who[:count]
 
@@ -135,7 +151,7 @@ class Order:
         """Threads pass a barrier. ``arrived``: when each thread came to it, 0: not; ``after``: flags."""
         self.sequence += 1
         before = np.flatnonzero(arrived)
-        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after).tolist()))
+        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after)))
 
     def block_barrier(self, lanes: Array | None) -> None:
         """Whole blocks pass a barrier. ``lanes``: their threads, None: all."""
@@ -167,7 +183,7 @@ class Order:
             if known is not None and seen and known.learned.get(thread) != known.version:
                 known.learned[thread] = known.version
                 until = [known.told[other][0] for other in seen]
-                self.events.append(Event(self.sequence, seen, until, [thread]))
+                self.events.append(Event(self.sequence, seen, until, np.array([thread])))
             if not publishing[thread]:
                 continue
             if known is None:
@@ -214,22 +230,28 @@ class Order:
 
     def _follow(self, thread: int, at: int) -> Array:
         when = np.full(self.lanes.count, _NEVER)
-        self._learns(when, thread, at)
+        self._learn(when, np.array([thread]), at)
         # Threads of one atomic instruction follow one another at one moment.
         for event in self.events[bisect_left(self.events, at, key=_sequence) :]:
-            news = [learner for learner in event.after if when.item(learner) > event.sequence]
-            if news and event.teaches(when):
-                for learner in news:
-                    self._learns(when, learner, event.sequence)
+            if not event.teaches(when):
+                continue
+            news = event.after[when[event.after] > event.sequence]
+            if len(news):
+                self._learn(when, news, event.sequence)
         return when
 
-    def _learns(self, when: Array, thread: int, at: int) -> None:
-        """``thread`` knows it from ``at`` on; its warp and its block when they meet."""
-        when[thread] = at
+    def _learn(self, when: Array, threads: Array, at: int) -> None:
+        """They know it from ``at`` on; their warps and their blocks when they meet."""
+        when[threads] = at
         for groups, meetings in ((self.lanes.warp, self.warps), (self.lanes.block, self.blocks)):
-            met = meetings.after(thread, at)
-            low, high = np.searchsorted(groups, (groups[thread], groups[thread] + 1))
-            np.minimum(when[low:high], met, out=when[low:high])
+            met = np.broadcast_to(meetings.after(at), when.shape)[threads]
+            if len(threads) == 1:
+                low, high = groups.searchsorted((groups[threads[0]], groups[threads[0]] + 1))
+                np.minimum(when[low:high], met[0], out=when[low:high])
+            else:
+                first = np.full(int(groups[-1]) + 1, _NEVER)
+                np.minimum.at(first, groups[threads], met)
+                np.minimum(when, first[groups], out=when)
 
 
 @define(eq=False)

@@ -46,7 +46,7 @@ class BarrierOp:
 class Block:
     """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
 
-    ``leads_back``: to itself or to an earlier block.
+    ``leads_back``: to itself or to an earlier block. ``source``: the text of ``run``.
     """
 
     run: Run
@@ -56,6 +56,7 @@ class Block:
     barrier: BarrierOp | None = None
     last: int = 0
     leads_back: bool = False
+    source: str = ""
 
 
 @define
@@ -63,7 +64,8 @@ class Program:
     """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
 
     ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
-    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures.
+    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures. ``constants``: what
+    names in the text of its blocks stand for. ``tables``: the program as the C engine reads it.
     """
 
     kernel: FlatKernel
@@ -77,3 +79,5 @@ class Program:
     grid_wide: bool = False
     polls: bool = False
     fetches: bool = False
+    constants: Mapping[str, Any] = field(factory=dict[str, Any], repr=False)
+    tables: Any = field(default=None, repr=False)

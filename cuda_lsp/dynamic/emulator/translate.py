@@ -76,9 +76,12 @@ def translate(module: PtxModule, entry: str) -> Program:
     code = compile("\n".join(sources), f"<{entry}>", "exec")
     exec(code, constants)  # our own text, made from parsed instructions only
     program.blocks = [
-        Block(constants[f"b{k}"], kind, targets, wait, barrier, last, min(targets, default=k + 1) <= k)
-        for k, (kind, targets, wait, barrier, last) in enumerate(shapes)
-    ]
+        Block(
+            constants[f"b{k}"], kind, targets, wait, barrier, last, min(targets, default=k + 1) <= k, text
+        )
+        for k, ((kind, targets, wait, barrier, last), text) in enumerate(zip(shapes, sources, strict=True))
+    ]  # fmt: skip
+    program.constants = constants
     return program
 
 

@@ -32,6 +32,7 @@ from cuda_lsp.model import (
     Status,
     Witness,
 )
+from cuda_lsp.source_names import called
 
 _VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates", Mode.ATOMIC_READ: "reads"}
 
@@ -190,7 +191,8 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
     blocks = [triple(seen.blocks[k], grid) for k in order]
     apart = seen.blocks[0] != seen.blocks[1]
     array, index = element_of(seen.place, shapes, race.late.bytes)
-    shown = f"{array}[{']['.join(map(str, index))}]"
+    element = f"{array}[{']['.join(map(str, index))}]"
+    shown = called(element, array, (race.early.site.text, race.late.site.text))
     names = [thread_words(t, b if apart else None) for t, b in zip(threads, blocks, strict=True)]
     modes = seen.modes[::-1] if race.swapped else seen.modes
     actions = [f"{_VERBS[m]} {s.text}" for m, s in zip(modes, (race.early.site, race.late.site), strict=True)]

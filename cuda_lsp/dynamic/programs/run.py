@@ -22,7 +22,7 @@ from attrs import evolve
 from cuda_lsp.children.sweep import kill_descendants
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
-from cuda_lsp.dynamic.emulator.engine import DEVICE
+from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import START, Heap
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind
@@ -119,7 +119,8 @@ def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progre
     heap = Heap(job.memory)
     try:
         host = Host(heap, modules, job.kernels, job.wanted, job.detail, job.all_blocks)
-        return _run(job, program, host, progress)
+        result = _run(job, program, host, progress)
+        return evolve(result, notes=(*result.notes, *remarks()))
     finally:
         heap.close()
 

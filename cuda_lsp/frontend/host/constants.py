@@ -90,8 +90,8 @@ _APPLY: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
-_MOST = (1 << 64) - 1
-"""What an integer of C++ can be, signed or not; a sum of shifts may be anything."""
+_MOST = 1 << 64
+"""More than an integer of C++ can be, which tells that it is too much; a sum of shifts may be anything."""
 
 
 def _combined(operator: str, a: int | None, b: int | None) -> int | None:

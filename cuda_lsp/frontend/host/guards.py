@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.frontend.host.branches import parts_of
-from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.host_constants import Given, HostConstants
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
@@ -46,6 +46,12 @@ def guards(
         if match is not None and left is not None and right is not None and _TERM.search(left + right):
             found[f"{left} {match[2]} {right}"] = None
     return tuple(found)
+
+
+def excluded(host: HostText, constants: HostConstants, at: int, given: Given) -> bool:
+    """Whether a comparison that holds at a place does not for these values: no way comes here with them."""
+    found = itertools.islice(_comparisons(host, constants, at), _MOST)
+    return any(constants.integer(text, place, given) == 0 for text, place in found)
 
 
 class _Terms:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.text import HostText, by_name, split_arguments
 
 _NAME = r"[A-Za-z_]\w*"
 _DECLARED = re.compile(
@@ -28,6 +29,13 @@ _ASSIGNED = re.compile(
 _MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:[-+]=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
 _LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
 _WORD = re.compile(_NAME)
+_TYPED = re.compile(
+    rf"(?<!\w)(?!(?:return|delete|sizeof|case|else)\b)({_NAME})"
+    rf"\s?(?:const\s?)?\*\s?(?:const\s|__restrict__\s)?({_NAME})"
+)
+_SYMBOL = re.compile(rf"\bcudaGetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_NAME})\s?,\s?({_NAME})\s?\)")
+_RECORD = re.compile(rf"\b{_NAME}\s({_NAME})\s?(?:=\s?(?:{_NAME}\s?)?)?\{{([^{{}};]{{1,1000}})\}}\s?;")
+_DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
 _SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 
 
@@ -65,7 +73,13 @@ class HostPointers:
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
         self._moved = _places_of(_MOVED, plain)
-        self._lent = _places_of(_LENT, plain)
+        lists = [match.span() for match in pointer_lists(plain, 0, len(plain))]
+        self._lent = _places_of(_LENT, plain, lists)
+        self._symbols = by_name(_SYMBOL, plain)
+        self._records = by_name(_RECORD, plain)
+        self._types: dict[str, set[str]] = {}
+        for match in _TYPED.finditer(plain):
+            self._types.setdefault(match[2], set()).add(match[1])
         self._swapped = _places_of(_SWAPPED, plain)
 
     def held(self, name: str, at: int) -> Held | None:
@@ -78,6 +92,29 @@ class HostPointers:
         several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
         stale = any(self._written(word, p, at) for value, p in found.items() for word in _WORD.findall(value))
         return Held(several, stale or _within(self._moved.get(name), scope))
+
+    def symbol(self, name: str, at: int) -> str | None:
+        """The variable of the device whose address it was last given before a place."""
+        found = [match for match in self._symbols.get(name, ()) if match.start() < at]
+        return found[-1][2] if found and self._braces.end(found[-1].start()) >= at else None
+
+    def fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
+        """What fields of a record may hold at a place: by name, or by position where it is made."""
+        made = [m for m in self._records.get(name, ()) if m.end() <= at <= self._braces.end(m.start())]
+        for index, part in enumerate(split_arguments(made[-1][2]) if made else ()):
+            named = _DESIGNATED.match(part)
+            yield (named[1], named[2]) if named is not None else (index, part)
+        for field, values in self._values.items():
+            if field.startswith(f"{name}."):
+                first, last = self._scope(name, at)
+                yield from (
+                    (field.removeprefix(f"{name}."), v) for p, v in values if first <= p <= min(last, at)
+                )
+
+    def type_of(self, name: str) -> str | None:
+        """What it points to, where all declarations of the name agree."""
+        found = self._types.get(name, set())
+        return next(iter(found)) if len(found) == 1 else None
 
     def _written(self, name: str, begin: int, end: int) -> bool:
         """Whether the variable may change between two places."""
@@ -109,10 +146,15 @@ def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:
     return bool(places) and bisect_left(places, scope[0]) < bisect_right(places, scope[1])
 
 
-def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
-    """Where a file changes each name."""
+def _places_of(
+    pattern: re.Pattern[str], plain: str, but: Sequence[tuple[int, int]] = ()
+) -> dict[str, list[int]]:
+    """Where a file changes each name; ``but``: stretches that are not looked at."""
     found: dict[str, list[int]] = {}
     for match in pattern.finditer(plain):
+        index = bisect_right(but, match.start(), key=lambda span: span[0]) - 1
+        if index >= 0 and match.start() < but[index][1]:
+            continue
         for name in filter(None, match.groups()):
             found.setdefault(name, []).append(match.start())
     return found

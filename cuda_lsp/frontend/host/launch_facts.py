@@ -5,10 +5,11 @@ Order of trust as in ``docs/semantics.md``: a directive first, then the file's o
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
@@ -82,6 +83,46 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
             if known != here:
                 found[names[position]] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
     return found
+
+
+PassedPlace = tuple[str, str | int | None]
+"""A parameter, or a field of one (by name, or by its place)."""
+
+
+@frozen
+class Passed:
+    """What launches pass of a kernel's parameters that belongs together.
+
+    ``shared``: pointers into an earlier one's buffer. ``one_buffer``: places that may point to one.
+    ``computed``: integers that every launch computes from others.
+    """
+
+    shared: Mapping[str, SharedBuffer] = field(factory=dict[str, SharedBuffer])
+    one_buffer: tuple[tuple[PassedPlace, PassedPlace], ...] = ()
+    computed: Mapping[str, Formula] = field(factory=dict[str, Formula])
+
+
+NOTHING_PASSED = Passed()
+
+
+def one_buffer(
+    kernel: KernelSource, sites: Iterable[LaunchSite]
+) -> tuple[tuple[PassedPlace, PassedPlace], ...]:
+    """Places of parameters that some launch may point to one buffer, or to what has a name on the device.
+
+    Of plain pointers ``shared_arguments`` tells more. A name on the device is a place without a parameter.
+    """
+    names = kernel.parameters
+    found: dict[tuple[PassedPlace, PassedPlace], None] = {}
+    for site in sites:
+        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
+            continue
+        placed = [(p, (names[p.position], p.field)) for p in site.pointed if p.position < len(names)]
+        for (one, here), (other, there) in itertools.combinations(placed, 2):
+            if one.buffer == other.buffer and here != there and (one.field, other.field) != (None, None):
+                found[here, there] = None
+        found.update(((here, ("", p.buffer)), None) for p, here in placed if p.buffer.isidentifier())
+    return tuple(found)
 
 
 def computed_arguments(

@@ -24,9 +24,9 @@ from cuda_lsp.frontend.host.contexts import (
     no_callers,
     renamed,
 )
-from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
-from cuda_lsp.frontend.host.guards import guards
+from cuda_lsp.frontend.host.guards import excluded, guards
 from cuda_lsp.frontend.host.host_constants import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -35,16 +35,17 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
-_LAUNCH = re.compile(r"<<<|cudaLaunch")
+_LAUNCH = re.compile(r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
@@ -54,7 +55,6 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
-_POINTED = re.compile(r"\A(?:\(\s?(?:const\s)?void\s?\*\s?\)\s?)?&\s?(.+)\Z", re.S)
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -73,7 +73,7 @@ class LaunchSite:
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
-    ``computed``: arguments that are computed from others, by position.
+    ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     """
 
     kernel: str
@@ -92,6 +92,7 @@ class LaunchSite:
     conditions: tuple[str, ...] = ()
     sized: tuple[SizedLaunch, ...] = ()
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
+    pointed: tuple[Pointed, ...] = ()
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -189,7 +190,7 @@ def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for launch in configured_launches(host):
+    for launch in (*configured_launches(host), *graph_launches(host)):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
@@ -224,6 +225,7 @@ class _Reader:
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
         self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
+        self._places: dict[object, tuple[Pointed, ...]] = {}
         self._computed: dict[object, Mapping[int, Formula]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
@@ -246,7 +248,9 @@ class _Reader:
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        ways = self._ways.to(self._file, at, texts)
+        host, constants = self._file.host, self._file.constants
+        every = self._ways.to(self._file, at, texts)
+        ways = [way for way in every if not excluded(host, constants, at, way.given)]
         if known:
             yield from self._instances(ways, launch, at, plain)
             return
@@ -324,6 +328,7 @@ class _Reader:
             conditions=self._conditions(launch, at, block, grid),
             shared=self._shared(launch, at),
             computed=self._computed_from_others(launch, at),
+            pointed=self._pointed(launch, at),
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
@@ -346,6 +351,12 @@ class _Reader:
             )
         return self._computed[key]
 
+    def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
+        key = (at, tuple(launch.arguments))
+        if key not in self._places:
+            self._places[key] = pointed(self._file.pointers, launch.arguments, at)
+        return self._places[key]
+
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
         key = (at, tuple(launch.arguments))
         if key not in self._buffers:
@@ -353,6 +364,7 @@ class _Reader:
                 launch.arguments,
                 lambda text: self._file.constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
+                self._file.pointers.type_of,
             )
         return self._buffers[key]
 
@@ -365,17 +377,8 @@ class _Reader:
         if function is None or len(parts) < 3:
             return None
         configuration = [parts[1], parts[2], parts[4] if len(parts) > 4 else "0"]
-        arguments = self._listed(parts[3], start) if len(parts) > 3 else []
+        arguments = listed_arguments(host, parts[3], start) if len(parts) > 3 else []
         return Written(function[1], function[2], configuration, arguments, start, closing + 1)
-
-    def _listed(self, name: str, before: int) -> list[str]:
-        """``void* args[] = {&a, &n};``: what the arguments are that an array points to."""
-        host = self._file.host
-        lists = [m for m in pointer_lists(host.plain, before - FURTHEST, before) if m[1] == name.strip()]
-        if not lists or host.braces.end(lists[-1].start()) < before:
-            return []
-        pointers = [_POINTED.match(part.strip()) for part in split_arguments(lists[-1][2])]
-        return [pointer[1].strip() if pointer else "" for pointer in pointers]
 
     def _evaluated(self, arguments: str | None, at: int, given: Given) -> str | None:
         """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""

@@ -14,13 +14,12 @@ from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_pointers import Held
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named
+from cuda_lsp.frontend.host.text import closings
 
 _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
 _WHOLE = re.compile(rf"\A{_PLACE}\Z")
-_CAST = re.compile(
-    rf"\A(?:\((?:(?:const|unsigned|struct)\s)*[A-Za-z_][\w:]*(?:\sconst)?\s?\*+\s?\)\s?({_PLACE})"
-    rf"|(?:reinterpret|static|const)_cast\s?<[^<>()]*>\s?\(\s?({_PLACE})\s?\))\Z"
-)
+_POINTED = r"(?:(?:const|unsigned|struct)\s)*([A-Za-z_][\w:]*)(?:\sconst)?\s?\*+(?:\s?const)?\s?"
+_CAST = re.compile(rf"\A\(\s?{_POINTED}\)\s?|\A(?:reinterpret|static|const)_cast\s?<\s?{_POINTED}>\s?(?=\()")
 _MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
 _CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
 _MOST_STEPS = 8
@@ -52,48 +51,51 @@ def shared_buffers(
     arguments: Sequence[str],
     integer: Callable[[str], int | None],
     held: Callable[[str], Held | None] = lambda name: None,
+    type_of: Callable[[str], str | None] = lambda name: None,
 ) -> Mapping[int, SharedBuffer]:
     """Positions of arguments that point into the buffer of an earlier one.
 
-    ``integer``: of constant text. ``held``: what a variable of the host may hold.
+    ``integer``: of constant text. ``held``: what a variable of the host may hold. ``type_of``: to what it
+    points.
     """
     found: dict[int, SharedBuffer] = {}
-    begun: dict[str, tuple[int, Polynomial | None]] = {}
+    begun: dict[str, tuple[int, Polynomial | None, bool]] = {}
     several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
-        parts = _parts(text)
+        parts = parts_of_pointer(text, type_of)
         if parts is None:
-            several[position] = _choices(text)
+            several[position] = choices(text)
             continue
-        base, moved = parts
+        base, moved, cast = parts
         offset = _offset(moved, texts, integer)
         for _ in range(_MOST_STEPS):
             known = held(base)
-            inner = [_parts(_plain(value)) for value in known.values] if known is not None else []
+            inner = [parts_of_pointer(v, type_of) for v in known.values] if known is not None else []
             if known is None or len(inner) != 1 or inner[0] is None:
-                texts_of = (choice for value in known.values for choice in _choices(value)) if known else ()
-                several[position] = list(texts_of)
+                several[position] = [c for v in known.values for c in choices(v)] if known else []
                 break
-            base, step = inner[0]
+            base, step, again = inner[0]
+            cast = cast or again
             behind = None if known.moved else _offset(step, texts, integer)
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         if base not in begun:
-            begun[base] = (position, offset)
+            begun[base] = (position, offset, cast)
             continue
-        first, start = begun[base]
-        apart = _difference(offset, start) if text != texts[first] else 0
+        first, start, other = begun[base]
+        known_units = not cast and not other
+        apart = 0 if text == texts[first] else _difference(offset, start) if known_units else None
         found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start))
-    for position, choices in several.items():
+    for position, chosen in several.items():
         # What a variable may be said to hold by chance, as one that changes places with another, is left out.
-        for base in dict.fromkeys(parts[0] for c in choices if (parts := _parts(_plain(c))) is not None):
+        for base in dict.fromkeys(parts[0] for c in chosen if (parts := parts_of_pointer(c)) is not None):
             first = begun.get(base, (position,))[0]
             if first != position and not several.get(first):
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     return found
 
 
-def _choices(value: str) -> list[str]:
+def choices(value: str) -> list[str]:
     """``a`` and ``b`` of ``c ? a : b``; else the value alone."""
     chosen = _CHOICE.match(value.strip())
     return [chosen[1], chosen[2]] if chosen is not None else [value]
@@ -103,21 +105,47 @@ def _plain(argument: str) -> str:
     return _ARROW.sub(r"\1", argument.strip())
 
 
-def _parts(text: str) -> tuple[str, str] | None:
-    """The buffer and the offset into it, as text."""
+def parts_of_pointer(
+    text: str, type_of: Callable[[str], str | None] = lambda name: None
+) -> tuple[str, str, bool] | None:
+    """The buffer, the offset into it as text, and whether that counts elements of another type."""
+    text, cast = _without_casts(_plain(text))
     if _WHOLE.match(text):
-        return text, "0"
-    cast = _CAST.match(text)
-    if cast is not None:
-        return cast[1] or cast[2], "0"
+        return text, "0", False
     if text.startswith("&") and text.endswith("]"):
         opening = _opening(text)
         base = text[1:opening].strip()
-        return (base, text[opening + 1 : -1]) if _WHOLE.match(base) else None
-    moved = _MOVED.match(text)
-    if moved is not None:
-        return moved[1].strip(), moved[3] if moved[2] == "+" else f"-({moved[3]})"
-    return None
+        return (base, text[opening + 1 : -1], _differs(cast, base, type_of)) if _WHOLE.match(base) else None
+    inner = _CAST.match(text)  # of what is moved only
+    moved = _MOVED.match(text[inner.end() :] if inner is not None else text)
+    if moved is None:
+        return None
+    base = moved[1].strip()
+    counted = (inner[1] or inner[2]) if inner is not None else None
+    differs = _differs(cast, base, type_of) or _differs(counted, base, type_of)
+    return base, moved[3] if moved[2] == "+" else f"-({moved[3]})", differs
+
+
+def _differs(cast: str | None, base: str, type_of: Callable[[str], str | None]) -> bool:
+    return cast is not None and type_of(base) != cast
+
+
+def _without_casts(text: str) -> tuple[str, str | None]:
+    """``(T*)(d + 1)`` → ``d + 1``, ``T``: without casts of the whole, and parentheses around it."""
+    last: str | None = None
+    while True:
+        cast = _CAST.match(text)
+        rest = text[cast.end() :].strip() if cast is not None else text
+        if cast is not None and (_WHOLE.match(rest) or _is_enclosed(rest) or _CAST.match(rest)):
+            last, text = last or cast[1] or cast[2], rest
+        elif _is_enclosed(text):
+            text = text[1:-1].strip()
+        else:
+            return text, last
+
+
+def _is_enclosed(text: str) -> bool:
+    return text.startswith("(") and closings(text, "()").get(0) == len(text) - 1
 
 
 def _opening(text: str) -> int:

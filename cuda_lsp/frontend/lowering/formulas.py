@@ -29,7 +29,7 @@ def with_formulas(low: Lowering, params: Sequence[Var]) -> tuple[list[Var], list
     used |= {e.axis.value for e in parts if isinstance(e, Builtin)}
     left = {
         name: formula
-        for name, formula in low.computed.items()
+        for name, formula in low.launched.computed.items()
         if name in scalars and name in used and _bits(scalars[name]) >= 32 and _is_met(formula, used)
     }
     made: list[Assign] = []

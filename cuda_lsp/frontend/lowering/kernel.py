@@ -6,12 +6,12 @@ environment, and the buffers that launches let them share.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
-from cuda_lsp.frontend.host.polynomials import Formula
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed, PassedPlace
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
@@ -27,6 +27,7 @@ from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
 from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
+    Array,
     BinaryOp,
     Block,
     Incomplete,
@@ -36,8 +37,8 @@ from cuda_lsp.ir.program import (
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
-from cuda_lsp.ir.walk import written_arrays
-from cuda_lsp.model import Site, SourceRange
+from cuda_lsp.ir.walk import pointers, root_array, walk, written_arrays
+from cuda_lsp.model import Site, SourceRange, Space
 
 
 def lower_kernel(
@@ -45,21 +46,19 @@ def lower_kernel(
     cursor: RawCursor,
     name: str,
     errors: Sequence[CompileError] = (),
-    shared: Mapping[str, SharedBuffer] | None = None,
-    computed: Mapping[str, Formula] | None = None,
+    passed: Passed = NOTHING_PASSED,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in functions that the kernel
-    may call as far as names tell; those count that stand in it, or in what it turns out to call. ``shared``:
-    pointer parameters that point into an earlier one's buffer. ``computed``: integers that every launch
-    computes from others. What cannot be translated becomes ``Incomplete``; nothing is raised for user code.
-    Raises ValueError for a cursor of no function.
+    may call as far as names tell; those count that stand in it, or in what it turns out to call. ``passed``:
+    what launches pass together. What cannot be translated becomes ``Incomplete``; nothing is raised for user
+    code. Raises ValueError for a cursor of no function.
     """
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    attempts = _Attempts(ast, declaration, name, shared or {}, computed or {})
+    attempts = _Attempts(ast, declaration, name, passed)
     kernel = attempts.lowered(())
     reached = [error for error in errors if attempts.reaches(error)]
     return attempts.lowered(reached) if reached else kernel
@@ -68,16 +67,8 @@ def lower_kernel(
 class _Attempts:
     """A kernel that is lowered until what was taken for granted of its variables proves right."""
 
-    def __init__(
-        self,
-        ast: Ast,
-        declaration: Declaration,
-        name: str,
-        shared: Mapping[str, SharedBuffer],
-        computed: Mapping[str, Formula],
-    ) -> None:
-        self.ast, self.declaration, self.name = ast, declaration, name
-        self.shared, self.computed = shared, computed
+    def __init__(self, ast: Ast, declaration: Declaration, name: str, passed: Passed) -> None:
+        self.ast, self.declaration, self.name, self.passed = ast, declaration, name, passed
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.met: dict[int, Declaration] = {declaration.key: declaration}
@@ -94,7 +85,7 @@ class _Attempts:
         home, steps = self.ast.extent(_node(self.declaration))[0], Steps()
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
-            low.shared_buffers, low.computed = self.shared, self.computed
+            low.launched = self.passed
             low.errors = sorted(errors, key=lambda error: error.range.start)
             try:
                 return _lower(low, self.ast.body(self.declaration), self.name)
@@ -166,6 +157,7 @@ def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLa
         if info.kind == "array":
             info = TypeInfo("pointer", info.name, Pointer(), 8, 8, target=info.target)
         layout.append(layout_of(declaration.name, info))
+        low.record_fields[declaration.name] = tuple(f.name for f in info.fields)
         place = place_of_parameter(low, declaration.name, info, found, declaration.key)
         places.append((declaration, info, place))
     for declaration, info, place in places:
@@ -176,7 +168,7 @@ def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLa
 
 def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:
     """A pointer parameter that every launch points into an earlier one's buffer, so many elements behind."""
-    shared = low.shared_buffers.get(name)
+    shared = low.launched.shared.get(name)
     anchor = low.arrays.get(f"parameter {shared.first}") if shared is not None else None
     if shared is None or anchor is None or not isinstance(place, StaticPlace) or not info.is_pointer:
         return place
@@ -194,8 +186,35 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
 def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
     reason = "a launch points both into one buffer, and how far apart they are is not known"
-    for what in _written_pairs(low, low.overlapping):
+    for what in (*_written_pairs(low, low.overlapping), *_written_together(low)):
         low.emit(Incomplete(what, reason, Site(low.home)))
+
+
+def _written_together(low: Lowering) -> Iterator[str]:
+    """Places of parameters that a launch may point to one buffer, of which one is written, for people."""
+    written = written_arrays(low.out)
+    touched = {root_array(pointer) for s in walk(low.out) for pointer in pointers(s)}
+    for pair in low.launched.one_buffer:
+        here, there = (list(_arrays_at(low, place)) for place in pair)
+        for one, other in itertools.product(here, there):
+            met = None in touched or {one, other} <= touched
+            if one is not other and met and not written.isdisjoint({one, other, None}):
+                yield f"`{one.name}` and `{other.name}`"
+
+
+def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[Array]:
+    """What a place of a parameter points to; without a parameter, what has this name on the device."""
+    name, field = place
+    if not name:
+        globals_ = (a for key, a in low.arrays.items() if isinstance(key, int) and a.space is Space.GLOBAL)
+        yield from (array for array in globals_ if array.name == field)
+        return
+    fields = low.record_fields.get(name, ())
+    if isinstance(field, int):
+        field = fields[field] if field < len(fields) else "?"
+    array = low.arrays.get(f"parameter {name}" if field is None else f"parameter {name}.{field}")
+    if array is not None:
+        yield array
 
 
 def _granted(low: Lowering) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
-from cuda_lsp.frontend.host.polynomials import Formula
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed
 from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
@@ -67,9 +66,9 @@ class Lowering(Output):
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
-        self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
-        self.computed: Mapping[str, Formula] = {}  # parameters that launches compute from others
-        self.overlapping: dict[str, str] = {}  # … how far behind is not known
+        self.launched: Passed = NOTHING_PASSED
+        self.record_fields: dict[str, tuple[str, ...]] = {}  # of parameters, in order
+        self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
         self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining

@@ -7,6 +7,8 @@ no report.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import evolve, frozen
 
@@ -17,7 +19,7 @@ from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.wavefronts import warp_wavefronts
+from cuda_lsp.wavefronts import WarpPicture, touched_words, warp_wavefronts
 
 
 @frozen(eq=False)
@@ -37,6 +39,11 @@ MAX_BYTES = 16
 
 def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
     """One report per shared-memory site and mode, in order of the text."""
+    reports = [_report(trace, accesses) for accesses in _by_site(trace)]
+    return tuple(sorted(reports, key=lambda r: r.site.range.start))
+
+
+def _by_site(trace: Trace) -> list[list[Access]]:
     by_site: dict[object, dict[object, Access]] = {}
     for path in trace.paths:
         for a in path.accesses:
@@ -44,8 +51,34 @@ def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
                 continue
             if not isinstance(a.offset, Data) and not a.copied:
                 by_site.setdefault((a.site.range, a.mode), {})[a.signature[:5], a.size] = a
-    reports = [_report(trace, list(accesses.values())) for accesses in by_site.values()]
-    return tuple(sorted(reports, key=lambda r: r.site.range.start))
+    return [list(accesses.values()) for accesses in by_site.values()]
+
+
+def bank_pictures(trace: Trace, line: int) -> tuple[WarpPicture, ...]:
+    """The dearest instruction of each shared-memory site on a line, in order of the text."""
+    sites = [a for a in _by_site(trace) if a[0].site.range.start.line == line]
+    sites.sort(key=lambda accesses: accesses[0].site.range.start)
+    return tuple(found for accesses in sites if (found := _picture(trace, accesses)) is not None)
+
+
+def _picture(trace: Trace, accesses: list[Access]) -> WarpPicture | None:
+    gpu, load = trace.gpu, not accesses[0].mode.writes
+    best: tuple[int, WarpPicture] | None = None
+    for a in accesses:
+        rows, active, warps = warp_rows(a, trace.threads, gpu.warp_size)
+        addresses = rows + (a.array.offset or 0)
+        if not len(addresses):
+            continue
+        how: dict[str, Any] = {"load": load, "banks": gpu.banks, "bank_bytes": gpu.bank_bytes}
+        cost = warp_wavefronts(addresses, active, a.size, **how)
+        top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
+        wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
+        if best is None or wavefronts > best[0]:
+            touches = touched_words(addresses[top : top + 1], active[top : top + 1], a.size, **how)
+            place, warp = a.site, int(warps[top])
+            shown = (gpu.banks, gpu.warp_size, wavefronts, ideal, touches)
+            best = wavefronts, WarpPicture(place.text, place.range.start.line, warp, *shown)
+    return best[1] if best is not None else None
 
 
 def bank_findings(trace: Trace, extra_wavefronts: int = 1) -> tuple[Diagnosis, ...]:

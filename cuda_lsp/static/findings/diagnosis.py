@@ -28,6 +28,7 @@ from cuda_lsp.model import (
     Witness,
     severity_of,
 )
+from cuda_lsp.source_names import called
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Needs, parameters_of
 
@@ -144,7 +145,8 @@ def race_between(
     if seen is not None:
         blocks = seen.blocks or (None, None)
         who = (words.thread(seen.threads[1], blocks[1]), words.thread(seen.threads[0], blocks[0]))
-        story = words.race(kind, str(seen), who, actions, seen.values, remedy)
+        where = called(str(seen), array.name, (early.site.text, late.site.text))
+        story = words.race(kind, where, who, actions, seen.values, remedy)
         named = {n: v for n, v in seen.arguments.items() if n in parameters_of(conditions)}
         seen = evolve(seen, values={**seen.values, **named})
     code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE

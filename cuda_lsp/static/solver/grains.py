@@ -5,7 +5,8 @@ into the next. The host owes the kernel that much, so such a race is told as a d
 the kernel itself looks after what is left over, as loops over tails do (``for (j = n / 4 * 4; j < n; j++)``).
 
 Asked with ``8 * whole`` in the parameter's place: there quotients come out even, and what is left is
-refuted by its digits or by the solver, or needs no odd size at all.
+refuted by its digits or by the solver, or needs no odd size at all. So with rows of ``C`` floats that are
+read four at once: where ``C`` is no multiple of four, the GPU takes none of it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _CUTS = (*_REMAINDERS, Op.FLOOR_DIV, Op.DIV)
 def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
-        for divisor in sorted(_divisors(parameter, p.formula))[: budgets.MOST_DIVISORS]:
+        divisors = _divisors(parameter, p.formula) | _vectors(parameter, p)
+        for divisor in sorted(divisors)[: budgets.MOST_DIVISORS]:
             if _tends_to_rest(parameter, divisor, p.formula):
                 continue
             if _apart(*_evenly(p, facts, parameter, divisor), query):
@@ -47,6 +49,16 @@ def _divisors(parameter: Term, formula: Term) -> set[int]:
             continue
         if divisor > 1 and parameter in t.subterms(part.parts[0]):
             found.add(divisor)
+    return found
+
+
+def _vectors(parameter: Term, p: Problem) -> set[int]:
+    """Of what it has to be a multiple so that accesses of several elements at once are aligned."""
+    found: set[int] = set()
+    for access, offset in zip((p.pair.first, p.pair.second), p.offsets, strict=True):
+        size = access.size.value if access.size.is_const else 0
+        factors = {factor for atoms, factor in t.monomials(offset).items() if parameter in atoms}
+        found |= {size // factor for factor in factors if 0 < factor < size and size % factor == 0}
     return found
 
 

@@ -215,6 +215,15 @@ async function dynamic(page) {
   await confirmed.waitFor();
   report.ui.confirmedMs = Date.now() - clicked;
   report.ui.confirmed = await confirmed.innerText();
+  report.ui.lensConfirmed = await lens(page, /Run again/);
+  const outcome = notification(page, "1 confirmed on");
+  await openNotifications(page, outcome);
+  report.ui.outcome = await outcome.innerText();
+  await shoot(page, "6-outcome");
+  const show = outcome.getByRole("button", { name: /Show Line/ });
+  await insist(() => clickIfThere(show), () => outcome.waitFor({ state: "detached", timeout: SOON }));
+  report.ui.shownPosition = await position(page, "selected").innerText();
+  await page.keyboard.press("Escape");
   const selection = position(page, "selected");
   await insist(() => confirmed.dblclick({ timeout: SOON }), visible(selection)); // the editor goes to the place of the diagnostic
   report.ui.confirmedPosition = await selection.innerText();

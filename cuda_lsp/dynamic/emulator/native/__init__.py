@@ -1,0 +1,1 @@
+"""The emulator in C: the same programs, the same results."""

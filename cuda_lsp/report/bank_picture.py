@@ -1,0 +1,112 @@
+"""The banks of shared memory as a picture: lanes by banks, a square a word, the wavefront that serves it.
+
+Colours are a scale that people with any colour vision tell apart (after Okabe and Ito, dark to light by
+wavefront), and each square has its wavefront's number; light and dark follow who looks at it. Every square,
+and the whole, have their words for screen readers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from cuda_lsp.wavefronts import Touch, WarpPicture
+
+_SIDE = 15  # of a square, pixels
+_LEFT, _TOP, _BELOW = 64, 74, 46
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#999999")
+_DARK_TEXT = frozenset(("#e69f00", "#56b4e9", "#f0e442", "#cc79a7", "#999999", "#009e73"))
+_NOTE = "A square: a word that a lane touches, with the number of the wavefront that serves it."
+_IDEAL = "Ideal: a 1 in all of them."
+_STYLE = """
+svg { color-scheme: light dark; font: 11px system-ui, sans-serif }
+.page { fill: #ffffff } .ink { fill: #1b1f23 } .rule { stroke: #d0d7de }
+@media (prefers-color-scheme: dark) {
+  .page { fill: #1b1f23 } .ink { fill: #e6edf3 } .rule { stroke: #3d444d }
+}
+.number { font-size: 8px; text-anchor: middle }
+"""
+
+
+def svg(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
+    """One picture beside the other, each with its title (``before``, ``after``)."""
+    width = sum(_width(picture) for _, picture in pictures)
+    height = max(_TOP + picture.lanes * _SIDE + _BELOW for _, picture in pictures)
+    parts: list[str] = []
+    left = 0
+    for title, picture in pictures:
+        parts += [f'<g transform="translate({left} 0)">', *_panel(title, picture), "</g>"]
+        left += _width(picture)
+    words = "; ".join(f"{title}: {description(picture)}" for title, picture in pictures)
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img" aria-labelledby="title words">',
+        f'<title id="title">Banks of {escape(pictures[0][1].access)}</title>',
+        f'<desc id="words">{escape(words)}</desc>',
+        f"<style>{_STYLE}</style>",
+        f'<rect class="page" width="{width}" height="{height}"/>',
+        *parts,
+        "</svg>\n",
+    ])  # fmt: skip
+
+
+def description(picture: WarpPicture) -> str:
+    """The picture in words: the cost, and which banks serve most words."""
+    words = Counter(bank for bank, _ in {(t.bank, (t.part, t.word)) for t in picture.touches})
+    most = max(words.values(), default=0)
+    busiest = [bank for bank, count in sorted(words.items()) if count == most]
+    alone = len(busiest) == 1
+    which = f"bank {busiest[0]} serves" if alone else f"{len(busiest)} banks serve"
+    spread = f"{which} {most} word{'s' if most != 1 else ''}"
+    used = f"banks in use: {len(words)} of {picture.banks}"
+    cost = f"wavefronts: {picture.wavefronts}, ideal {picture.ideal}"
+    place = f"{picture.access} on line {picture.line}, warp {picture.warp}"
+    return f"{place}: {cost}; {spread}{'' if alone else ' each'}, {used}"
+
+
+def _width(picture: WarpPicture) -> int:
+    return _LEFT + picture.banks * _SIDE + 24
+
+
+def _panel(title: str, picture: WarpPicture) -> list[str]:
+    cost = f"{picture.wavefronts} wavefronts, ideal {picture.ideal}"
+    right, bottom = _LEFT + picture.banks * _SIDE, _TOP + picture.lanes * _SIDE
+    parts = [
+        _text(_LEFT, 20, f"{title}: {cost}", 'font-weight="bold" font-size="14"'),
+        _text(_LEFT, 38, _short(picture.access), 'font-family="monospace"'),
+        _text(_LEFT, 56, f"bank (warp {picture.warp}, line {picture.line})"),
+        _text(8, _TOP + 11, "lane"),
+    ]
+    for number in range(picture.banks + 1):
+        x = _LEFT + number * _SIDE
+        parts.append(f'<line class="rule" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}"/>')
+        if number < picture.banks and number % 4 == 0:
+            parts.append(f'<text class="ink number" x="{x + _SIDE / 2}" y="{_TOP - 4}">{number}</text>')
+    for number in range(picture.lanes + 1):
+        y = _TOP + number * _SIDE
+        parts.append(f'<line class="rule" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
+        if number < picture.lanes and number % 4 == 0:
+            parts.append(f'<text class="ink number" x="{_LEFT - 12}" y="{y + 11}">{number}</text>')
+    parts += [_square(touch) for touch in picture.touches]
+    return [*parts, _text(_LEFT, bottom + 18, _NOTE), _text(_LEFT, bottom + 34, _IDEAL)]
+
+
+def _text(x: int, y: int, text: str, style: str = "") -> str:
+    return f'<text class="ink" x="{x}" y="{y}" {style}>{escape(text)}</text>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 66 else f"{text[:65]}…"
+
+
+def _square(touch: Touch) -> str:
+    colour = _COLOURS[touch.wavefront % len(_COLOURS)]
+    ink = "#000000" if colour in _DARK_TEXT else "#ffffff"
+    x, y = _LEFT + touch.bank * _SIDE, _TOP + touch.lane * _SIDE
+    said = f"lane {touch.lane}: bank {touch.bank}, word {touch.word}, wavefront {touch.wavefront + 1}"
+    return (
+        f'<g role="img" aria-label={quoteattr(said)}><title>{said}</title>'
+        f'<rect x="{x + 1}" y="{y + 1}" width="{_SIDE - 2}" height="{_SIDE - 2}" fill="{colour}"/>'
+        f'<text class="number" x="{x + _SIDE / 2}" y="{y + 11}" fill="{ink}">{touch.wavefront + 1}</text></g>'
+    )

@@ -1,0 +1,50 @@
+"""Work that the client shows while it goes on, and lets its user cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+
+class Progress:
+    """A work-done progress of the client; silent where it has none."""
+
+    def __init__(self, server: LanguageServer, token: str | None) -> None:
+        self._server = server
+        self._token = token
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def begin(cls, server: LanguageServer, title: str) -> Progress:
+        """Show it, with this title."""
+        window = server.client_capabilities.window
+        if not (window and window.work_done_progress):
+            return cls(server, None)
+        token = str(uuid.uuid4())
+        made: Any = server.work_done_progress
+        await made.create_async(token)
+        server.work_done_progress.begin(token, lsp.WorkDoneProgressBegin(title=title, cancellable=True))
+        return cls(server, token)
+
+    def stage(self, text: str) -> None:
+        """Called from the runner's thread."""
+        self._loop.call_soon_threadsafe(self._report, text)
+
+    def _report(self, text: str) -> None:
+        if self._token is not None:
+            self._server.work_done_progress.report(self._token, lsp.WorkDoneProgressReport(message=text))
+
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled it."""
+        progress: Any = self._server.work_done_progress
+        future = progress.tokens.get(self._token) if self._token is not None else None
+        return future is not None and future.cancelled()
+
+    def end(self, text: str) -> None:
+        """Take it away."""
+        if self._token is not None:
+            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))

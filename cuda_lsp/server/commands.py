@@ -1,0 +1,102 @@
+"""The commands of the server, wired: runs of kernels and programs, and what is shown on request."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from lsprotocol import types as lsp
+
+from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
+from cuda_lsp.server.cuda_server import SECTION, CudaServer
+from cuda_lsp.server.positions import uri_of
+from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.workspace_check import WorkspaceCheck, folders_of
+
+_REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
+
+
+def wire_commands(server: CudaServer) -> None:
+    """Register them all."""
+
+    def said(ls: CudaServer, text: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
+        ls.window_show_message(lsp.ShowMessageParams(kind, text))
+
+    def engine(ls: CudaServer) -> str:
+        return str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+
+    @server.command(check_commands.COMMAND)
+    async def run(ls: CudaServer, uri: str, kernel: str | int) -> None:
+        """``kernel``: its name, or a line (from 0) that it is on."""
+        session, document = ls.session, ls.workspace.get_text_document(uri)
+        if not ls.trusted:
+            return said(ls, check_commands.UNTRUSTED)
+        checks = await ls.checks()
+        report = session.report(document.uri) if session else None
+        found = lenses.kernel_at(report, kernel) if report else None
+        text = document.source if found else ""
+        job = None
+        if session and report and found:
+            job = await checks.job(session, report.path, text, found, engine(ls))
+        if report is None or found is None or job is None:
+            name = kernel if isinstance(kernel, str) else "the code here"
+            return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
+        told = await checks.run(ls, report, text, job, found, ls.settings_at(report.path))
+        ls.show_again(uri)
+        run_messages.tell(ls, told, document)
+
+    async def program(ls: CudaServer, uri: str, arguments: list[str] | None) -> None:
+        session, document = ls.session, ls.workspace.get_text_document(uri)
+        report = session.report(document.uri) if session and ls.trusted else None
+        if session is None or report is None:
+            return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
+        checks = await ls.checks()
+        how, settings = checks.options(engine(ls)), ls.settings_at(report.path)
+        told = await checks.run_program(ls, report, document.source, session, settings, how, arguments)
+        ls.show_again(uri)
+        run_messages.tell(ls, told, document)
+
+    @server.command(check_commands.PROGRAM_COMMAND)
+    async def run_program(ls: CudaServer, uri: str) -> None:
+        await program(ls, uri, None)
+
+    @server.command(check_commands.PROGRAM_WITH_COMMAND)
+    async def run_program_with(ls: CudaServer, uri: str, arguments: list[str]) -> None:
+        await program(ls, uri, arguments)
+
+    @server.command(check_commands.VERDICTS_COMMAND)
+    def tell(ls: CudaServer, uri: str, line: int) -> None:
+        report = ls.report(uri)
+        said(ls, lenses.told_instances(report, line) if report else "not analysed", lsp.MessageType.Info)
+
+    @server.command(check_commands.PICTURE_COMMAND)
+    async def picture(ls: CudaServer, uri: str, line: int) -> None:
+        """``line`` from 1."""
+        document = as_it_is(ls.workspace.get_text_document(uri))
+        session, report = ls.session, ls.report(uri)
+        drawn = None
+        if session is not None and report is not None:
+            trials = ls.trials(session, document, _REPAIR_WAIT)
+            drawn = await close_ups.bank_picture(session, report, document, line, trials)
+        if drawn is None:
+            return said(ls, f"no access to shared memory on line {line} whose addresses are known")
+        if cast("Protocol", ls.protocol).options.get("pictures"):
+            shown = {"title": f"Banks, line {line}", "svg": drawn.svg, "words": drawn.words}
+            return ls.protocol.notify(f"{SECTION}/picture", shown)
+        window = ls.client_capabilities.window
+        if window and window.show_document and window.show_document.support:
+            await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(drawn.path), external=True))
+        else:
+            said(ls, f"{drawn.words}. The picture: {drawn.path}", lsp.MessageType.Info)
+
+    workspace = WorkspaceCheck()
+
+    @server.command(check_commands.WORKSPACE_COMMAND)
+    async def check_workspace(ls: CudaServer) -> None:
+        folders = folders_of(ls.roots)
+        if not ls.trusted or not folders:
+            return said(ls, check_commands.UNTRUSTED if not ls.trusted else "no folder is open")
+        told = await workspace.run(ls, folders, ls.settings.documentation)
+        if told is not None:
+            said(ls, told, lsp.MessageType.Info)
+
+    del run, run_program, run_program_with, tell, picture, check_workspace

@@ -1,0 +1,65 @@
+"""Actions that write a kernel's launch above it: what the source tells of others is offered.
+
+A client that can ask its user (``asksLaunch``) gets one action with a command of its own; the others get one
+for each launch that the open files have, nearest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from lsprotocol import types as lsp
+from pygls.workspace import TextDocument
+
+from cuda_lsp.model import FileReport, KernelReport, LaunchConfig
+from cuda_lsp.report.defects import template_of
+from cuda_lsp.server.check_commands import SET_LAUNCH
+from cuda_lsp.server.verdicts import launch_words
+
+ASK = "cuda-lsp.askLaunch"
+_OFFERED = 4
+
+
+def known_launches(kernel: KernelReport, reports: Iterable[FileReport]) -> list[LaunchConfig]:
+    """Launches that sources and directives tell: of this kernel, of others, each block and grid once."""
+    own = [launch for launch in kernel.launches if not launch.assumed]
+    others = [la for report in reports for k in report.kernels for la in k.launches if not la.assumed]
+    found = {(launch.block, launch.grid): launch for launch in reversed([*own, *others])}
+    return list(reversed(found.values()))
+
+
+def launch_actions(
+    kernel: KernelReport, document: TextDocument, offered: Sequence[LaunchConfig], asks: bool
+) -> Iterator[lsp.CodeAction]:
+    """What sets the launch of one kernel."""
+    line = kernel.range.start.line - 1
+    content = document.lines[line]
+    indent = content[: len(content) - len(content.lstrip())]
+    name = template_of(kernel.name)
+    assumed = kernel.launches[0] if kernel.launches else LaunchConfig((256, 1, 1))
+    choices = list(offered) or [assumed]
+    if asks:
+        texts = [directive(launch) for launch in choices]
+        command = lsp.Command(
+            f"{SET_LAUNCH[:-1]} of {name}", ASK, arguments=[document.uri, line, indent, texts]
+        )
+        yield lsp.CodeAction(
+            f"{SET_LAUNCH[:-1]} of {name}…", kind=lsp.CodeActionKind.RefactorRewrite, command=command
+        )
+        return
+    for launch in choices[:_OFFERED]:
+        at = lsp.Position(line, 0)
+        edit = lsp.TextEdit(lsp.Range(at, at), f"{indent}{directive(launch)}\n")
+        yield lsp.CodeAction(
+            title=f"{SET_LAUNCH[:-1]} of {name}: {launch_words(launch)}",
+            kind=lsp.CodeActionKind.RefactorRewrite,
+            edit=lsp.WorkspaceEdit(changes={document.uri: [edit]}),
+        )
+
+
+def directive(launch: LaunchConfig) -> str:
+    """The comment that says so."""
+    block = ",".join(map(str, launch.block))
+    grid = f" grid=({','.join(map(str, launch.grid))})" if launch.grid else ""
+    shared = f" shared={launch.dynamic_shared}" if launch.dynamic_shared else ""
+    return f"// cuda-lsp: launch block=({block}){grid}{shared}"

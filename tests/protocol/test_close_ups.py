@@ -1,0 +1,104 @@
+"""What a client shows of one place on request: what a barrier orders, the banks of an access as a picture."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as Xml
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from client import Client
+
+COLUMNS = """__global__ void columns(float *out, const float *in) {
+  __shared__ float tile[32][32];
+  int x = threadIdx.x, y = threadIdx.y;
+  tile[y][x] = in[y * 32 + x];
+  __syncthreads();
+  __syncthreads();
+  out[y * 32 + x] = tile[x][y];
+}
+void launch(float *o, float *i) { columns<<<1, dim3(32, 32)>>>(o, i); }
+"""
+ONE = COLUMNS.replace("  __syncthreads();\n  __syncthreads();\n", "  __syncthreads();\n")
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    connected = Client(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    yield connected
+    if connected.process.poll() is None:
+        connected.process.kill()
+
+
+def hover(client: Client, name: str, line: int) -> str:
+    place = {"textDocument": {"uri": client.uri(name)}, "position": {"line": line, "character": 5}}
+    return client.request("textDocument/hover", place)["contents"]["value"]
+
+
+def test_a_barrier_says_which_pairs_it_orders(client: Client) -> None:
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    told = hover(client, "a.cu", 4)
+    assert "ends barrier interval 1" in told and "It orders 1 pair of accesses" in told
+    assert "- `tile[y][x]` (line 4) and `tile[x][y]` (line 6)" in told
+
+
+def test_a_barrier_that_orders_nothing_is_called_redundant(client: Client) -> None:
+    client.open("a.cu", COLUMNS)
+    client.settled("a.cu", 1)
+    first, second = hover(client, "a.cu", 4), hover(client, "a.cu", 5)
+    assert "redundant" in first and "redundant" in second  # either, for the other orders the pair
+    assert "interval 1" in first and "interval 2" in second
+    client.open("b.cu", ONE.replace("tile[x][y]", "in[x]"))
+    client.settled("b.cu", 1)
+    assert "redundant" in hover(client, "b.cu", 4)
+
+
+def show_banks(client: Client, line: int) -> None:
+    arguments = [client.uri("a.cu"), line]
+    client.request("workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": arguments})
+
+
+def squares(picture: Xml.Element) -> list[list[str]]:
+    """The words of the squares of each panel."""
+    panels = picture.findall("{*}g")
+    return [[g.attrib["aria-label"] for g in panel.findall("{*}g")] for panel in panels]
+
+
+def test_the_banks_of_an_access_are_a_picture_before_and_after_the_repair(client: Client) -> None:
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    (action,) = [a for a in client.actions("a.cu", 5) if a["title"] == "Show the banks of line 6"]
+    params = {"command": action["command"]["command"], "arguments": action["command"]["arguments"]}
+    client.request("workspace/executeCommand", params)
+    (told,) = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
+    assert "now: tile[x][y] on line 6, warp 0: wavefronts: 32, ideal 1; bank 0 serves 32 words" in told
+    assert "after the verified repair" in told and "32 banks serve 1 word each" in told
+    path = Path(told.rpartition("The picture: ")[2])
+    now, then = squares(Xml.parse(path).getroot())
+    assert len(now) == len(then) == 32
+    assert (
+        now[3] == "lane 3: bank 0, word 96, wavefront 4" and then[3] == "lane 3: bank 3, word 99, wavefront 1"
+    )
+    assert client.close() == 0
+
+
+def test_a_client_with_a_view_for_pictures_gets_them(tmp_path: Path) -> None:
+    client = Client(tmp_path, options={"pictures": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    client.request(
+        "workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": [client.uri("a.cu"), 4]}
+    )
+    _, shown = client.wait(lambda m: m["method"] == "cuda-lsp/picture")
+    assert shown["params"]["svg"].startswith("<svg ") and "wavefronts: 1" in shown["params"]["words"]
+    client.request(
+        "workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": [client.uri("a.cu"), 3]}
+    )
+    _, refused = client.wait(lambda m: m["method"] == "window/showMessage")
+    assert "no access to shared memory on line 3" in refused["params"]["message"]
+    assert client.close() == 0
