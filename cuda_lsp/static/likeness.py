@@ -206,7 +206,8 @@ class _Writer:
 
 
 def _fields(node: Any) -> list[str]:
-    return [a.name for a in attrs.fields(type(node))]
+    cls: Any = node.__class__
+    return [a.name for a in attrs.fields(cls)]
 
 
 def _parts(nodes: Any) -> Sequence[object]:
