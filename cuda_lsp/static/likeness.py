@@ -66,10 +66,10 @@ def _of_whole_elements(facts: Slice) -> set[Array]:
     }  # fmt: skip
     mixed: list[set[Array]] = []
     for s in facts.statements:
-        accessed = isinstance(s, (ir.Load, ir.Store, ir.Atomic))
-        for pointer in pointers(s) if accessed else used(s):
+        size = s.type.size if isinstance(s, (ir.Load, ir.Store, ir.Atomic)) else None
+        for pointer in used(s) if size is None else pointers(s):
             roots = facts.roots(pointer)
-            alike = accessed and all(a.element.size == s.type.size for a in roots)
+            alike = size is not None and all(a.element.size == size for a in roots)
             if isinstance(pointer.type, Pointer) and not (roots if alike else isinstance(s, ir.Assign)):
                 whole -= roots or whole
         for e in subexpressions(used(s)):
@@ -151,7 +151,7 @@ class _Writer:
         return known[1]
 
     def _node(self, node: Any) -> str:
-        values = {a.name: getattr(node, a.name) for a in attrs.fields(type(node))}
+        values: dict[str, Any] = {name: getattr(node, name) for name in _fields(node)}
         for name in ("label", "continue_label", "id"):
             if isinstance(values.get(name), int):
                 kind = name.removeprefix("continue_") if "label" in name else type(node).__name__
@@ -203,6 +203,11 @@ class _Writer:
             known = self._texts[text] = f"@{len(self._texts)}"
             self.digest.update(f"{text}\n".encode())
         return known
+
+
+def _fields(node: Any) -> list[str]:
+    cls: Any = node.__class__
+    return [a.name for a in attrs.fields(cls)]
 
 
 def _parts(nodes: Any) -> Sequence[object]:

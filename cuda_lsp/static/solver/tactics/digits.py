@@ -33,10 +33,11 @@ def differ_in_rows(pair: OpenPair) -> Proved | None:
 
 
 def _copies(symbol: Term) -> tuple[Term, Term]:
-    first, second = (
-        t.symbol(f"{symbol.args[0]}#{n}", *symbol.args[1:], symbol.lo, symbol.hi) for n in (1, 2)
-    )
-    return first, second
+    def of(thread: int) -> Term:
+        name, level = symbol.args
+        return t.symbol(f"{name}#{thread}", level, symbol.lo, symbol.hi)
+
+    return of(1), of(2)
 
 
 def _differ(pair: OpenPair, unbounded: Sequence[Term]) -> Proved | None:
