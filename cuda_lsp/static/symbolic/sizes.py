@@ -224,7 +224,7 @@ class Sizes:
         for whole, limits in self.bounds.items():
             sums = t.monomials(whole)
             if len(sums) > len(part) and all(sums.get(m) == c for m, c in part.items()):
-                rest = (a for m, c in sums.items() if m not in part for a in m)
+                rest = (a for m in sums if m not in part for a in m)
                 found += limits if all(a.lo >= 0 for a in rest) else ()
         return found
 
