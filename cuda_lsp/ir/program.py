@@ -124,6 +124,9 @@ class Var:
     def __repr__(self) -> str:
         return f"{self.name or '%'}#{self.id}"
 
+    def __hash__(self) -> int:  # no address: what goes by the order of a set is the same in every run
+        return self.id
+
 
 @frozen
 class Builtin:
@@ -235,6 +238,9 @@ class Array:
 
     def __repr__(self) -> str:
         return f"{self.space.value}:{self.name}#{self.id}"
+
+    def __hash__(self) -> int:  # no address: what goes by the order of a set is the same in every run
+        return self.id
 
 
 _ADDRESS = Pointer()

@@ -20,11 +20,11 @@ question."""
 HARD = 1.7
 """Times so much for one of Z3's units where unknowns are multiplied."""
 
-SAFETY, PATIENCE = 2.5, 10.0
+SAFETY, PATIENCE, GRACE_S = 2.5, 10.0, 0.0
 """Times the budget: when the processor's time ends the work, and when ordinary time does; others may need
-the processor as well."""
+the processor as well. The former at the earliest after ``GRACE_S``, in seconds."""
 
-UNHURRIED = 10.0, 400.0
+UNHURRIED = 10.0, 400.0, 8.0
 """The same where nobody waits, and the process has a limit of its own."""
 
 
@@ -33,19 +33,19 @@ def take_time() -> None:
 
     A processor that others keep busy needs up to twice its time for the same work.
     """
-    DONE.safety, DONE.patience = UNHURRIED
+    DONE.safety, DONE.patience, DONE.grace = UNHURRIED
 
 
 class Work:
     """What was done since the process began."""
 
-    __slots__ = ("instructions", "latest", "patience", "queries", "safety", "terms", "units")
+    __slots__ = ("grace", "instructions", "latest", "patience", "queries", "safety", "terms", "units")
 
     def __init__(self) -> None:
         self.terms = self.instructions = self.queries = 0
         self.units = 0.0
         self.latest = math.inf  # of time.process_time
-        self.safety, self.patience = SAFETY, PATIENCE
+        self.safety, self.patience, self.grace = SAFETY, PATIENCE, GRACE_S
 
 
 DONE = Work()
@@ -53,7 +53,7 @@ DONE = Work()
 
 def begin(seconds: float) -> float:
     """A piece of work begins; when, by this clock, its ``seconds`` are over."""
-    DONE.latest = time.process_time() + DONE.safety * seconds
+    DONE.latest = time.process_time() + max(DONE.safety * seconds, DONE.grace)
     return now() + seconds
 
 

@@ -84,6 +84,9 @@ class Term:
     whose: int
     """Of which of two threads, once somebody asked (``digits.side``); -1 before."""
 
+    def __hash__(self) -> int:  # no address: what goes by the order of a set is the same in every run
+        return self.order
+
     def __repr__(self) -> str:  # for people: ``text.show``
         return f"{self.op.name}{self.args}"
 

@@ -17,7 +17,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
 from cuda_lsp.model import Mode, Site, Space
-from cuda_lsp.static import budgets
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import (
     Access,
@@ -158,6 +158,9 @@ def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]
     return found
 
 
+_COMPARED = 4  # accesses, in the time of an instruction
+
+
 @define
 class _Pairing:
     relation: Relation
@@ -205,6 +208,7 @@ class _Pairing:
             size=t.substitute(access.size, mapping, memo), value=value,
         )  # fmt: skip
         writes = mine.mode.writes
+        work.DONE.instructions += len(opened) // _COMPARED
         for entry in opened:
             if (emit_new or entry.old) and (writes or entry.access.mode.writes):
                 self._pair(entry, mine)
