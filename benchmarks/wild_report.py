@@ -104,7 +104,7 @@ def _classes(groups: dict[str, Sequence[Row]]) -> Iterable[str]:
 
 
 def write(rows: Sequence[Row], target: Path) -> None:
-    """The tables as ``target``; they are printed as well."""
+    """The tables, before what ``wild_runs`` wrote into ``target``; they are printed as well."""
     groups: dict[str, Sequence[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["project"], row["file"])):
         groups[row["project"]] = [*groups.get(row["project"], ()), row]
@@ -134,5 +134,8 @@ def write(rows: Sequence[Row], target: Path) -> None:
         *(f"| {count} | {reason.replace('|', chr(92) + '|')} |" for reason, count in shapes.most_common(60)),
     ]
     text = "\n".join(lines) + "\n"
-    target.write_text(text, "utf-8")
+    _, title, runs = (target.read_text("utf-8") if target.exists() else "").partition(
+        "\n## Confirmed on a GPU"
+    )
+    target.write_text(text + title + runs, "utf-8")
     print(text)
