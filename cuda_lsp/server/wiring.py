@@ -135,11 +135,13 @@ def _table(value: Any) -> dict[str, Any]:
 def _wire_reading(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def show(ls: CudaServer, params: lsp.HoverParams) -> lsp.Hover | None:
+        report = ls.report(params.text_document.uri)
+        if report is None:  # nothing may be read of a document that is not open
+            return None
         document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
-        report = ls.report(document.uri)
         where = from_client(params.position, document)
-        text = hover.hover_text(report, where, tables=ls.draws_tables) if report else None
-        if report and ls.session and close_ups.may_be_barrier(document, where):
+        text = hover.hover_text(report, where, tables=ls.draws_tables)
+        if ls.session and close_ups.may_be_barrier(document, where):
             role = await close_ups.barrier_text(ls.session, report, where)
             text = "\n\n---\n\n".join(part for part in (role, text) if part)
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
