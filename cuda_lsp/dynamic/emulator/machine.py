@@ -78,13 +78,15 @@ class Machine:
         here: int | None = 0  # where all living threads are, None: apart
         everyone: Mask = None  # the mask of living threads, None: all threads
         while True:
-            if self.native is not None:
+            if self.native is not None and not self.native.is_full:
                 ended, (here, everyone, steps, self.jumps) = self.native.advance(
                     here, everyone, steps, self.jumps
                 )
                 if ended:
                     return
-            elif self.compiled or (steps and steps % (2 * often) == 0):  # shorter ones end before it pays
+            elif self.native is None and (
+                self.compiled or (steps and steps % (2 * often) == 0)
+            ):  # shorter ones end before it pays
                 self._join(often)
             steps += 1
             if steps % often == 0 and time.monotonic() > self.deadline:

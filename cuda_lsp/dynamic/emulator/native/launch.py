@@ -30,6 +30,8 @@ from cuda_lsp.dynamic.emulator.waits import Threads
 
 Array = Any
 
+_MOST_LOGGED = 1 << 22  # accesses of one interval; what looks through them takes many times their memory
+
 
 class Registers:
     """Registers that outlive a block. What is read is a copy, or a scalar where all threads agree, as blocks
@@ -209,6 +211,12 @@ class NativeLaunch:
         now = None if state.here < 0 else state.here
         mask = None if now is None or state.all_alive else at.alive.copy()
         return ended, (now, mask, state.steps, state.jumps)
+
+    @property
+    def is_full(self) -> bool:
+        """The log is as long as memory allows at this pace: a loop without end goes on in NumPy."""
+        detector = self.services.detector
+        return detector is not None and detector.pending.columns.entries > _MOST_LOGGED  # type: ignore[attr-defined]
 
     def _faults(self) -> None:
         state = self.state
