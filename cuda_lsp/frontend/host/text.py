@@ -19,6 +19,8 @@ _FOR = re.compile(r"\bfor\s?\(")
 _BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}
 FURTHEST = 5000
 """Characters between two parentheses, or the two ends of a configuration, that belong together."""
+ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
+"""Behind a branch: the next one. The group is there where it asks again."""
 
 
 class HostText:
@@ -59,6 +61,15 @@ class HostText:
         """Where the parenthesis at ``opening`` is closed; -1 when that is far or nowhere."""
         found = self.parentheses.get(opening, -1)
         return found if found - opening < FURTHEST else -1
+
+    def follows(self, word: str, position: int) -> bool:
+        """Whether a word stands right before a place."""
+        return self.plain[max(0, position - len(word) - 1) : position].rstrip().endswith(word)
+
+    def for_header(self, position: int) -> tuple[int, int] | None:
+        """The parentheses of the ``for`` that a place is at the beginning of."""
+        opening = self.plain.rfind("(", max(0, position - 60), position)
+        return (opening, self.closing(opening)) if opening >= 0 and self.follows("for", opening) else None
 
     @cached_property
     def braces(self) -> Braces:
