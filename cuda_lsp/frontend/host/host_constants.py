@@ -123,16 +123,16 @@ class HostConstants:
     def argument(self, number: int, name: str, at: int) -> str:
         """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
         found = self._visible(name, at)
-        words = self.words_before(found.position, "(,<" if found.text is None else ";{}") if found else ""
-        return f"#u{number}" if _UNSIGNED.search(words) else f"#{number}"
+        return f"#u{number}" if found and _UNSIGNED.search(self.words_of(found)) else f"#{number}"
 
     def writes(self, names: Set[str], begin: int, end: int) -> bool:
         """Whether a stretch of the text writes to one of the names."""
         places = (self._written.get(name, ()) for name in names)
         return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
 
-    def words_before(self, position: int, ends: str) -> str:
-        """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
+    def words_of(self, definition: Definition) -> str:
+        """What stands before the name where it is declared, and the name."""
+        position, ends = definition.position, "(,<" if definition.text is None else ";{}"
         first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
         return self._plain[first + 1 : self._plain.find(" ", position)]
 
@@ -186,12 +186,11 @@ class HostConstants:
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
             return None
-        opening = self._plain.rfind("(", max(0, definition.position - 60), definition.position)
-        if opening < 0 or not self._plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
+        header = self._text.for_header(definition.position)
+        if header is None:
             return None
-        closing = self._text.closing(opening)
         others = self._others(name, definition)
-        if others is None or any(write.position > closing for write in others):
+        if others is None or any(write.position > header[1] for write in others):
             return None
         return Reached(None, definition.position, definition)
 

@@ -85,8 +85,7 @@ class _Site:
         value = self.constants.reached(name, self.at) if "." not in name else None
         if value is None:
             return True
-        given = value.definition.text is None
-        words = self.constants.words_before(value.definition.position, "(,<" if given else ";{}")
+        words = self.constants.words_of(value.definition)
         if value.text is None:
             return _EXTENTS.search(words) is None
         plain = {match[0] for match in _PLAIN.finditer(value.text)} - _WORDS
