@@ -260,10 +260,21 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        way, constants = evolve(NOTHING_GIVEN, taken=given.taken), self._file.constants
+        way, host, constants = (
+            evolve(NOTHING_GIVEN, taken=given.taken),
+            self._file.host,
+            self._file.constants,
+        )
         made = self._once(
             (sized_launches, at, given.taken, *_written_as(launch)),
-            lambda: sized_launches(constants, launch.configuration, at, launch.arguments, way),
+            lambda: sized_launches(
+                constants,
+                launch.configuration,
+                at,
+                launch.arguments,
+                way,
+                lambda sizes: excluded(host, constants, at, sizes),
+            ),
         )
         conditions = (text for each in made for text in each.conditions)
         return evolve(site, sized=made, conditions=(*site.conditions, *conditions))
