@@ -23,10 +23,10 @@ _MOST_THREADS = 1024
 _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
-_ONE_SIZE = (4096, 1024, 256, 128, 64, 32)
+_ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072)
 _SEVERAL_SIZES = ((64, 8, 4, 2), (8, 64, 2, 4), (16, 8, 4, 2), (4, 8, 16, 2), (1024, 64, 16, 8))
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
-_LARGE_SIZES = (8192, 4096, 2048, 1536)
+_LARGE_SIZES = (8192, 4096, 3072, 2048, 1536)
 """For one of several, where the host refuses small ones; the others are those of ``_SEVERAL_SIZES``."""
 _TRIED = (
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257,
