@@ -133,6 +133,21 @@ def test_a_size_that_changes_before_the_launch_is_another_one() -> None:
     assert held("float* p = d + n; n = 5; k<<<1, 32>>>(d, p, n);") == {1: (0, None)}
 
 
+@pytest.mark.parametrize(
+    ("body", "offset"),
+    [
+        ("float* p = d + n; if (!e) { n = 5; return; } k<<<1, 32>>>(d, p, n);", "#2"),
+        ("float* p = d + 1; if (!e) { p = e; throw n; } k<<<1, 32>>>(d, p, n);", 1),
+        ("float* p = d + n; if (!e) { n = 5; } k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; if (!e) { n = 5; if (n) { return; } } k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; auto change = [&] { n = 5; return; }; change(); k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; if (!e) { n = 5; } else { return; } k<<<1, 32>>>(d, p, n);", None),
+    ],
+)
+def test_what_is_written_on_ways_that_leave_does_not_count(body: str, offset: int | None) -> None:
+    assert held(body) == {1: (0, offset)}
+
+
 def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> None:
     body = "float *q = d + 0 * B * T, *k = d + 1 * B * T; k<<<1, 32>>>(q, k, n);"
     (site,) = find_launches(Path("a.cu"), f"void f(float* d, int B, int T, int n) {{ {body} }}")

@@ -30,9 +30,6 @@ _STEP = re.compile(
     r"\A\s?(?:(?P<before>\+\+|--)\s?(?P<a>\w+)|(?P<b>\w+)\s?(?P<behind>\+\+|--)"
     r"|(?P<c>\w+)\s?(?P<op>[-+*/]|<<|>>)=\s?(?P<by>\w+)|(?P<d>\w+)\s?=\s?(?P=d)\s?(?P<op2>[-+*/]|<<|>>)\s?(?P<by2>\w+))\s?\Z"
 )
-_LEAVES_AT_END = re.compile(
-    r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
-)
 _PLAIN_NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
 _MOST_BRANCHINGS = 2
 """Of the nearest to a place, that ways are told apart by."""
@@ -130,7 +127,7 @@ def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
     return [
         Taken(frozenset({begin}), tuple(other for other in chain if other != (begin, end)))
         for begin, end in chain
-        if not _LEAVES_AT_END.search(host.plain[begin : max(begin, end)].rstrip())
+        if not host.leaves_at_end(begin, end)
     ]
 
 
