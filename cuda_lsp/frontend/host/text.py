@@ -81,7 +81,7 @@ class HostText:
         return _LEAVES_AT_END.search(self.plain[brace : max(brace, end)].rstrip()) is not None
 
     def may_come_to(self, place: int, at: int) -> bool:
-        """Whether a way leads on from a place to a later one, as far as the branches around the first tell."""
+        """Whether a way leads on from a place to a later one, as far as the branches around it tell."""
         brace = self.braces.begin(place)
         while brace >= 0 and (end := self.braces.closing.get(brace, at)) < at:
             branch = _BRANCH.search(self.plain, max(0, brace - _LONGEST_CONDITION), brace)
