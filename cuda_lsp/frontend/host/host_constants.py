@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
-from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
     Definition,
     Write,
     assigned,
     definitions_of,
     in_namespaces_only,
+    scope_of,
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
@@ -247,14 +248,14 @@ class HostConstants:
             variable, _, axis = (part.strip() for part in name.partition("."))
             if axis not in ("x", "y", "z"):
                 return self._member(variable, axis, before)
-            return _known(self._axis(variable, axis, before, depth), name)
+            return known_value(self._axis(variable, axis, before, depth), name)
         macros = self._macros.get(name)
         if macros:
             if len(macros) > 1:  # which one holds is the preprocessor's business
                 raise NotConstant(name)
             return self._evaluated(next(iter(macros)), before, depth)
         if "::" in name:
-            return self._only(name.rpartition("::")[2], depth)
+            return self._in_scope(name, depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
         value = self.reached(name, before) or self._counter(name, before)
@@ -266,7 +267,7 @@ class HostConstants:
         found = None if value.text is None else self._integer(value.text, value.position, depth)
         if found is None:
             self._missed.add((name, value.position))
-        return _known(found, name)
+        return known_value(found, name)
 
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
@@ -308,15 +309,20 @@ class HostConstants:
             if definition.text is not None and in_namespaces_only(self._text, definition.position)
         }
 
-    def _only(self, name: str, depth: int) -> int:
-        """``Class::name``: of the only definition of this name that there is."""
-        found = [
+    def _in_scope(self, qualified: str, depth: int) -> int:
+        """``Scope::name``: of the only definition there, or else of the only one of this name."""
+        scope, _, name = qualified.rpartition("::")
+        every = [
             (file, definition)
             for file in (self, *self._headers)
             if name in file._definitions
             for definition in file._definitions[name].all
             if definition.text is not None
         ]
+        scopes = [f"::{scope_of(file._text, definition.position)}" for file, definition in every]
+        there = [each for each, own in zip(every, scopes, strict=True) if own == f"::{scope}"]
+        ending = [each for each, own in zip(every, scopes, strict=True) if own.endswith(f"::{scope}")]
+        found = there or ending or every
         if len(found) != 1:
             raise NotConstant(name)
         file, definition = found[0]
@@ -437,12 +443,6 @@ class HostConstants:
 
 def _position(write: Write) -> int:
     return write.position
-
-
-def _known(value: int | None, name: str) -> int:
-    if value is None:
-        raise NotConstant(name)
-    return value
 
 
 def _extent(value: int | None) -> int | None:

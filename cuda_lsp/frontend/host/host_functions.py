@@ -18,7 +18,7 @@ from cuda_lsp.frontend.host.text import ELSE, FURTHEST, HostText, whole_argument
 _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
 )
-_NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
+_NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|<[^<>;(){}]*>){0,200})>\s?)?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")

@@ -87,7 +87,7 @@ class _Site:
     def _sizes(self) -> list[Key]:
         """What the block hangs on in the end: what no text tells."""
         missing = self.constants.missing(self.configuration[1], self.at, self.given)
-        made = {key for key in missing if self.constants.missing(key[0], self.at, self.given) - {key}}
+        made = {key for key in missing if self.constants.missing(key[0], key[1] + 1, self.given) - {key}}
         sizes = sorted(missing - made)
         return sizes if all(self._may_be_size(name) for name, _ in sizes) else []
 
