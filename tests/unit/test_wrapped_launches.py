@@ -153,4 +153,4 @@ def test_a_comparison_of_the_block_before_a_macro_is_not_one_of_the_block_that_i
     )
     first, second = of("k", text)
     assert not any("blockDim.x >" in condition for condition in (*first.conditions, *second.conditions))
-    assert [[made.block[0] for made in site.sized] for site in (first, second)] == [[1024], [1024]]
+    assert [[made.block[0] for made in site.sized] for site in (first, second)] == [[1024, 768], [1024]]
