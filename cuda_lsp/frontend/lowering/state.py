@@ -69,6 +69,7 @@ class Lowering(Output):
         self.launched: Passed = NOTHING_PASSED
         self.record_fields: dict[str, tuple[str, ...]] = {}  # of parameters, in order
         self.sharing: dict[int, list[int]] = {}  # declarations that are no copies of a parameter in memory
+        self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
