@@ -68,7 +68,7 @@ class Lowering(Output):
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.launched: Passed = NOTHING_PASSED
         self.record_fields: dict[str, tuple[str, ...]] = {}  # of parameters, in order
-        self.sharing: dict[int, list[int]] = {}  # declarations that are no copies of a parameter in memory
+        self.sharing: dict[int, set[int]] = {}  # declarations that are no copies of a parameter in memory
         self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
@@ -288,7 +288,7 @@ class Lowering(Output):
             or not isinstance(tables.offset_in(value.pointer), Const)
         ):
             return False
-        self.sharing.setdefault(base.id, []).append(key)
+        self.sharing.setdefault(base.id, set()).add(key)
         return True
 
     def _volatile(self, place: MemoryPlace) -> bool:
@@ -390,7 +390,9 @@ class Lowering(Output):
         base = root_array(place.pointer)
         local = base is not None and base.space is Space.LOCAL
         if base is not None and base.id in self.sharing:
-            raise Restart(next(k for k in self.sharing[base.id]), memory=False)
+            first, *others = self.sharing[base.id]
+            self.assigned.update(others)  # all of them are copies then
+            raise Restart(first, memory=False)
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)
             read_at = self.site(value.node) if value.node is not None else None
