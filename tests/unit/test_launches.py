@@ -281,3 +281,14 @@ def test_nodes_of_graphs_are_launches() -> None:
 )
 def test_a_node_whose_block_is_written_twice_is_not_known(before: str) -> None:
     assert [site.kernel for site in find_launches(Path("a.cu"), NODES.replace("BEFORE", before))] == ["first"]
+
+
+def test_a_launch_with_more_arguments_is_of_another_kernel_of_that_name(tmp_path: Path) -> None:
+    text = """
+template <class T> __global__ void k(T* p, int n) { p[threadIdx.x] = n; }
+template <class T> __global__ void k(T* p, const T* q, int m, int n) { p[threadIdx.x] = q[m] + n; }
+template <class A, class B> int of(A a, B b);
+void f(float* p) { k<<<1, 64>>>(p, p, 3, 4); k<float><<<1, 32>>>(p, of<int, float>(1, 2)); }
+"""
+    kernels = check_text(tmp_path / "k.cu", text).kernels
+    assert [[launch.block[0] for launch in kernel.launches] for kernel in kernels] == [[32], [64, 32]]

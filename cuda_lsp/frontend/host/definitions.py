@@ -46,7 +46,7 @@ _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
 _LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
 _OPENS_PARAMETERS = ("(", ",", "<")
 _NAMESPACE = re.compile(r"(?:\bnamespace(?:\s[\w:]*)?|\bextern\s?)\s?\Z")
-_SCOPE = re.compile(r"\b(?:namespace|struct|class|union)\s([A-Za-z_][\w:]*)(?:\s[^;{}()]*)?\s?\Z")
+_SCOPE = re.compile(r"\b(?:namespace|struct|class|union)\s([A-Za-z_][\w:]*)(?:\s[^;{}()]{0,400})?\s?\Z")
 _LONGEST_HEAD = 400  # of a class
 _MOST_HIDDEN = 256
 """Definitions of one name looked at for the one that is visible: siblings whose scopes have ended."""

@@ -287,7 +287,12 @@ def _number(text: str) -> int | None:
 
 
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
-    """Whether a launch may be of this instantiation: literal template arguments must agree."""
+    """Whether a launch may be of this instantiation: literal template arguments must agree.
+
+    What has more arguments than it takes is one of another kernel of that name.
+    """
+    if site.written > len(kernel.parameters):
+        return False
     if not kernel.template_arguments or not site.template_arguments:
         return True
     written = [part.strip() for part in split_arguments(site.template_arguments)]

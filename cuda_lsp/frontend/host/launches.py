@@ -41,7 +41,7 @@ from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
@@ -76,6 +76,7 @@ class LaunchSite:
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
+    ``written``: how many arguments it has, as far as the text tells.
     """
 
     kernel: str
@@ -95,6 +96,7 @@ class LaunchSite:
     sized: tuple[SizedLaunch, ...] = ()
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
     pointed: tuple[Pointed, ...] = ()
+    written: int = 0
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -335,6 +337,7 @@ class _Reader:
             shared=self._shared(launch, at),
             computed=self._computed_from_others(launch, at),
             pointed=self._pointed(launch, at),
+            written=len(whole_arguments(",".join(launch.arguments))),
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ _FOR = re.compile(r"\bfor\s?\(")
 _LEAVES_AT_END = re.compile(
     r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
 )
-_BRANCH = re.compile(r"\b(?:if\s?(?:constexpr\s?)?\([^;{}\[]*\)|else)\s?\Z")
+_BRANCH = re.compile(r"\b(?:if\s?(?:constexpr\s?)?\([^;{}\[]{0,400}\)|else)\s?\Z")
 _LONGEST_CONDITION = 400
 _BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}
 FURTHEST = 5000

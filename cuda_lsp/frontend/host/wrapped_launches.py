@@ -27,7 +27,7 @@ _LOCAL = re.compile(
 )
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
 _PLACE = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
-_LOOP = re.compile(r"\b(?:for|while)\s?\([^{}]*\)\s?\Z")
+_LOOP = re.compile(r"\b(?:for|while)\s?\([^{}]{0,400}\)\s?\Z")
 _LONGEST_HEAD = 400  # of a loop
 _UNKNOWN = "__cuda_lsp_unknown"
 _DECLARES = re.compile(r"\w\s\Z")
