@@ -9,11 +9,11 @@ from pathlib import Path
 from cuda_lsp import settings_file
 from cuda_lsp.cli.common import Failure
 from cuda_lsp.files import read_text
-from cuda_lsp.model import Code, FileReport, KernelReport
+from cuda_lsp.model import FileReport, KernelReport
 from cuda_lsp.repairs.plan import InProcess
-from cuda_lsp.repairs.search import mended
+from cuda_lsp.repairs.search import conflict_free
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.report.bank_picture import svg
+from cuda_lsp.report.bank_picture import panels, svg
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.close_looks import pictures
 from cuda_lsp.wavefronts import WarpPicture
@@ -39,19 +39,14 @@ def picture(place: str) -> str:
         before = pictures(path, kernel, line, analyzer)
         if not before:
             raise Failure(f"{path}:{line}: no access to shared memory whose addresses are known")
-        dearest = max(range(len(before)), key=lambda n: before[n].wavefronts - before[n].ideal)
         after = _after(analyzer, path, text, report, kernel, line)
-        panels = [("now", before[dearest])]
-        if dearest < len(after):
-            panels.append(("after the verified repair", after[dearest]))
-        return svg(panels)
+        return svg(panels(before, after))
     finally:
         analyzer.shutdown()
 
 
 def _kernel(report: FileReport, line: int) -> KernelReport:
-    there = (k for k in report.kernels if k.range.start.line <= line <= k.range.end.line)
-    found = next(there, None)
+    found = next((kernel for kernel in report.kernels if kernel.range.has_line(line)), None)
     if found is None:
         raise Failure(f"{report.path}:{line}: no kernel stands there")
     return found
@@ -61,11 +56,9 @@ def _after(
     analyzer: Analyzer, path: Path, text: str, report: FileReport, kernel: KernelReport, line: int
 ) -> tuple[WarpPicture, ...]:
     """The same of the text that a verified repair leads to; none: there is no such."""
-    here = (finding for finding in kernel.findings if finding.site.range.start.line == line)
-    for finding in [finding for finding in here if finding.code is Code.BANK_CONFLICT][:1]:
-        trials = InProcess(analyzer, path, time.process_time() + _REPAIR_S)
-        found = mended(Source(path, text), report, finding, trials)
-        if found is not None and found.repair.verified and found.text.count("\n") == text.count("\n"):
-            again = analyzer.check(path, found.text, solver=False)
-            return pictures(path, _kernel(again, line), line, analyzer)
-    return ()
+    trials = InProcess(analyzer, path, time.process_time() + _REPAIR_S)
+    mended = conflict_free(Source(path, text), report, kernel, line, trials)
+    if mended is None:
+        return ()
+    again = analyzer.check(path, mended, solver=False)
+    return pictures(path, _kernel(again, line), line, analyzer)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import define, evolve, frozen
 
-from cuda_lsp.model import FileReport, Finding, SourceRange
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, SourceRange
 from cuda_lsp.repair import Repair, SourceEdit
 from cuda_lsp.repairs.candidate import Candidate, edited
 from cuda_lsp.repairs.kinds import candidates
@@ -152,3 +152,16 @@ def composed(
             given_up.add(name)
         else:
             found = Composition(step.text, step.report, (*found.repairs, step.repair))
+
+
+def conflict_free(
+    source: Source, report: FileReport, kernel: KernelReport, line: int, trials: Trials
+) -> str | None:
+    """The text after a verified repair of the bank conflict on a line (from 1) that leaves lines in place."""
+    for finding in kernel.findings:
+        if finding.code is Code.BANK_CONFLICT and finding.site.range.start.line == line:
+            found = mended(source, report, finding, trials)
+            lines = source.text.count("\n")
+            if found is not None and found.repair.verified and found.text.count("\n") == lines:
+                return found.text
+    return None

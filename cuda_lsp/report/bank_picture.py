@@ -51,6 +51,13 @@ def svg(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
     ])  # fmt: skip
 
 
+def panels(now: Sequence[WarpPicture], mended: Sequence[WarpPicture]) -> list[tuple[str, WarpPicture]]:
+    """The dearest access of a line (``now``, not empty), and the same of the mended text if it is there."""
+    dearest = max(range(len(now)), key=lambda n: now[n].wavefronts - now[n].ideal)
+    both = [("now", now[dearest])]
+    return [*both, *(("after the verified repair", p) for p in mended[dearest : dearest + 1])]
+
+
 def description(picture: WarpPicture) -> str:
     """The picture in words: the cost, and which banks serve most words."""
     words = Counter(bank for bank, _ in {(t.bank, (t.part, t.word)) for t in picture.touches})

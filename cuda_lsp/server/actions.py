@@ -6,7 +6,7 @@ first tier has spoken says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from attrs import frozen
@@ -22,6 +22,7 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
 from cuda_lsp.server.check_commands import action_for, picture_action
 from cuda_lsp.server.diagnostics import templates
+from cuda_lsp.server.edits import line_above
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
 from cuda_lsp.server.positions import range_at, to_client
 
@@ -63,7 +64,7 @@ def actions(
     if wanted.kind(lsp.CodeActionKind.Source.value):
         found += _pictures(report, document, wanted)
     for kernel, *_ in templates(report.kernels):
-        if kernel.range.start.line - 1 <= wanted.first <= kernel.range.end.line - 1:
+        if kernel.range.has_line(wanted.first + 1):
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
                 found += launch_actions(
                     kernel, document, known_launches(kernel, (report, *wanted.others)), wanted.asks_launch
@@ -172,13 +173,14 @@ def _composed(
 
 
 def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
-    line = finding.site.range.start.line - 1
-    indent = _indent(document.lines, line)
-    text = f"{indent}// cuda-lsp: ignore[{finding.code.value}] reason\n"
     return lsp.CodeAction(
         title=f"Ignore {finding.code.value} here",
         kind=lsp.CodeActionKind.QuickFix,
-        edit=_insertion(document, line, text),
+        edit=line_above(
+            document,
+            finding.site.range.start.line - 1,
+            f"// cuda-lsp: ignore[{finding.code.value}] reason",
+        ),
     )
 
 
@@ -191,9 +193,7 @@ def _without_idle_comments(
             extent = to_client(place, document)
             before = document.lines[number][: place.start.column - 1]
             if before.strip():  # code with the comment behind it
-                extent.start.character = to_client(place, document).start.character - (
-                    len(before) - len(before.rstrip())
-                )
+                extent.start.character -= len(before) - len(before.rstrip())
             else:
                 extent = lsp.Range(lsp.Position(number, 0), lsp.Position(number + 1, 0))
             yield lsp.CodeAction(
@@ -205,12 +205,10 @@ def _without_idle_comments(
 
 
 def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
-    line = kernel.range.start.line - 1
-    text = f"{_indent(document.lines, line)}// cuda-lsp: warp-synchronous\n"
     return lsp.CodeAction(
         title=f"Declare {kernel.name} warp-synchronous",
         kind=lsp.CodeActionKind.QuickFix,
-        edit=_insertion(document, line, text),
+        edit=line_above(document, kernel.range.start.line - 1, "// cuda-lsp: warp-synchronous"),
     )
 
 
@@ -228,13 +226,3 @@ def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
         kind=lsp.CodeActionKind.Source,
         command=action_for(kernel, document.uri),
     )
-
-
-def _insertion(document: TextDocument, line: int, text: str) -> lsp.WorkspaceEdit:
-    at = lsp.Position(line, 0)
-    return lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(lsp.Range(at, at), text)]})
-
-
-def _indent(lines: Sequence[str], number: int) -> str:
-    line = lines[number]
-    return line[: len(line) - len(line.lstrip())]

@@ -14,7 +14,7 @@ PROGRAM_WITH_COMMAND = "cuda-lsp.runProgramWith"
 VERDICTS_COMMAND = "cuda-lsp.tellInstances"
 PICTURE_COMMAND = "cuda-lsp.showBanks"
 WORKSPACE_COMMAND = "cuda-lsp.checkWorkspace"
-SET_LAUNCH = "Set launch configuration…"
+SET_LAUNCH = "Set launch configuration"
 STALE = "the result of the dynamic check is of another text"
 UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"

@@ -16,9 +16,10 @@ from attrs import frozen
 from pygls.workspace import TextDocument
 
 from cuda_lsp.cache_folder import cache_folder
-from cuda_lsp.model import Code, FileReport, KernelReport, Position
-from cuda_lsp.repairs.search import mended
+from cuda_lsp.model import FileReport, KernelReport, Position
+from cuda_lsp.repairs.search import conflict_free
 from cuda_lsp.repairs.source import Source
+from cuda_lsp.server.positions import contains
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.verdicts import launch_words
@@ -39,7 +40,7 @@ def may_be_barrier(document: TextDocument, position: Position) -> bool:
 async def barrier_text(session: Session, report: FileReport, position: Position) -> str | None:
     """Markdown of what the barrier at a position orders; None: there is none."""
     for kernel in report.kernels:
-        if kernel.range.start <= position <= kernel.range.end and kernel.key:
+        if contains(kernel.range, position) and kernel.key:
             looks = await asyncio.to_thread(import_module, "cuda_lsp.static.close_looks")
             work = partial(looks.barrier_role, report.path, kernel, position)
             role: BarrierRole | None = await asyncio.to_thread(session.ask, work)
@@ -81,7 +82,7 @@ async def bank_picture(
 
     None: there is none whose addresses are known.
     """
-    there = (k for k in report.kernels if k.range.start.line <= line <= k.range.end.line and k.key)
+    there = (k for k in report.kernels if k.range.has_line(line) and k.key)
     kernel = next(there, None)
     if kernel is None:
         return None
@@ -91,31 +92,17 @@ async def bank_picture(
     now: tuple[WarpPicture, ...] | None = await ask(partial(looks.pictures, report.path, kernel, line))
     if not now:
         return None
-    dearest = max(range(len(now)), key=lambda n: now[n].wavefronts - now[n].ideal)
-    panels = [("now", now[dearest])]
-    text = await asyncio.to_thread(_mended_text, report, document, kernel, line, trials)
+    source = Source(report.path, document.source)
+    text = await asyncio.to_thread(conflict_free, source, report, kernel, line, trials)
+    then: tuple[WarpPicture, ...] | None = None
     if text is not None:
-        work = partial(looks.pictures_of_text, report.path, text, kernel.name, line)
-        then: tuple[WarpPicture, ...] = await ask(work) or ()
-        panels += [("after the verified repair", then[dearest])] if dearest < len(then) else []
+        then = await ask(partial(looks.pictures_of_text, report.path, text, kernel.name, line))
+    panels = drawing.panels(now, then or ())
     svg: str = drawing.svg(panels)
     words = "; ".join(f"{title}: {drawing.description(picture)}" for title, picture in panels)
     path = cache_folder() / "pictures" / f"{report.path.stem}-{line}.svg"
     await asyncio.to_thread(_write, path, svg)
     return Picture(path, svg, words)
-
-
-def _mended_text(
-    report: FileReport, document: TextDocument, kernel: KernelReport, line: int, trials: Trials
-) -> str | None:
-    """The text after a verified repair of the conflict on a line that leaves lines where they are."""
-    for finding in kernel.findings:
-        if finding.code is Code.BANK_CONFLICT and finding.site.range.start.line == line:
-            found = mended(Source(report.path, document.source), report, finding, trials)
-            lines = document.source.count("\n")
-            if found is not None and found.repair.verified and found.text.count("\n") == lines:
-                return found.text
-    return None
 
 
 def _write(path: Path, text: str) -> None:

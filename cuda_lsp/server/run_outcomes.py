@@ -14,7 +14,7 @@ from cuda_lsp.report.defects import defects, places_of, template_of
 from cuda_lsp.server.check_commands import SET_LAUNCH
 from cuda_lsp.server.verdicts import block_text
 
-_GUESSED = f"say what it is: choose “{SET_LAUNCH}”, or write `// cuda-lsp: launch block=(x,y,z)` above it"
+_GUESSED = f"say what it is: choose “{SET_LAUNCH}…”, or write `// cuda-lsp: launch block=(x,y,z)` above it"
 
 
 @frozen
