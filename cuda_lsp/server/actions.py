@@ -13,6 +13,7 @@ from attrs import frozen
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
+from cuda_lsp.barrier_intervals import meeting_of
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
 from cuda_lsp.repair import Repair
 from cuda_lsp.repairs.difference import difference
@@ -20,7 +21,7 @@ from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
-from cuda_lsp.server.check_commands import action_for, picture_action
+from cuda_lsp.server.check_commands import action_for, interval_action, picture_action
 from cuda_lsp.server.diagnostics import templates
 from cuda_lsp.server.edits import line_above
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
@@ -213,10 +214,12 @@ def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAct
 
 
 def _pictures(report: FileReport, document: TextDocument, wanted: Wanted) -> Iterator[lsp.CodeAction]:
-    conflicts = [f for f in report.findings if f.code is Code.BANK_CONFLICT]
-    lines = {f.site.range.start.line for f in conflicts if _is_here(f, report, document, wanted)}
-    for line in sorted(lines):
-        command = picture_action(document.uri, line)
+    here = [finding for finding in report.findings if _is_here(finding, report, document, wanted)]
+    races = {f.site.range.start.line for f in here if meeting_of(f) is not None}
+    conflicts = {f.site.range.start.line for f in here if f.code is Code.BANK_CONFLICT}
+    commands = [interval_action(document.uri, line) for line in sorted(races)]
+    commands += [picture_action(document.uri, line) for line in sorted(conflicts)]
+    for command in commands:
         yield lsp.CodeAction(command.title, kind=lsp.CodeActionKind.Source, command=command)
 
 

@@ -2,7 +2,8 @@
 import * as vscode from "vscode";
 import type { Manifest } from "./configuration";
 import { Marks } from "./marks";
-import { PictureView } from "./picture";
+import { SHOW_LINE } from "./page";
+import { PictureView, showLine } from "./picture";
 import { askLaunch, checkKernel, checkProgram, OutputTerminal } from "./runs";
 import { Server } from "./server";
 import { Status } from "./status";
@@ -24,6 +25,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("cuda-lsp.checkKernel", checkKernel),
     vscode.commands.registerCommand("cuda-lsp.checkProgram", () => checkProgram(context.workspaceState)),
     vscode.commands.registerCommand("cuda-lsp.askLaunch", askLaunch),
+    vscode.commands.registerCommand(SHOW_LINE, showLine),
     vscode.commands.registerCommand("cuda-lsp.restart", () => running.restart()),
     vscode.commands.registerCommand("cuda-lsp.showLog", () => {
       log.show();

@@ -16,7 +16,8 @@ import {
 import { type Manifest, settingsFor } from "./configuration";
 import { locateServer, type ServerCommand } from "./locate";
 import { thisMachine } from "./machine";
-import type { Picture, PictureView } from "./picture";
+import type { Picture } from "./page";
+import type { PictureView } from "./picture";
 import { CancellableProgress } from "./progress";
 import type { OutputTerminal, ProgramOutput } from "./runs";
 import type { Status } from "./status";
