@@ -12,7 +12,7 @@ from cuda_lsp import __version__
 from cuda_lsp.config import settings_schema
 
 PACKAGE = Path(__file__).resolve().parents[2] / "vscode-extension/package.json"
-OF_THE_EXTENSION = {"cuda-lsp.server.command", "cuda-lsp.trace.server"}
+OF_THE_EXTENSION = {"cuda-lsp.server.command", "cuda-lsp.trace.server", "cuda-lsp.headersAsCuda"}
 MEND = "run python scripts/extension_settings.py"
 
 
