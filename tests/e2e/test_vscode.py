@@ -44,6 +44,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
     slow.write_text(SPIN)
     report = scratch / "report.json"
     config = scratch / "config.json"
+    inhost = {"file": str(files[1]), "storeLine": STORE_LINE, "report": str(scratch / "inhost.json")}
     config.write_text(
         json.dumps(
             {
@@ -54,10 +55,12 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
                 "vsix": str(VSIX),
                 "server": SERVER,
                 "wire": str(scratch / "wire"),
+                "failed": "vscode-failed",
                 "file": str(files[0]),
                 "slowFile": str(slow) if has_nvcc() else None,
                 "inhostFile": str(files[1]),
                 "inhostTests": str(HERE / "vscode/inhost.cjs"),
+                "environment": {"CUDA_LSP_E2E_INHOST": json.dumps(inhost)},
                 "storeLine": STORE_LINE,
                 "storeEnd": len(FIGURE1.splitlines()[STORE_LINE - 1]) + 1,
                 "report": str(report),
