@@ -27,19 +27,20 @@ COLUMNS: Row = ("interval", "thread", "does", "access", "line")
 
 
 def svg(panels: Sequence[Panel]) -> str:
-    """One picture beside the other, each with its title (``now``, ``after …``)."""
-    height = max(_TOP + _ROW * _rows(picture) + _BELOW for _, picture in panels)
+    """One picture below the other, each with its title (``now``, …): views beside code are narrow."""
+    height = 0
     parts: list[str] = []
-    for number, (title, picture) in enumerate(panels):
+    for title, picture in panels:
         said = quoteattr(f"{title}: {description(picture)}")
         attributes = f'role="group" tabindex="0" aria-label={said}'
         parts += [
-            f'<g {attributes} transform="translate({number * _WIDTH} 0)">',
+            f'<g {attributes} transform="translate(0 {height})">',
             *_panel(title, picture),
             "</g>",
         ]
+        height += _TOP + _ROW * _rows(picture) + _BELOW
     title = f"Barrier intervals of {panels[0][1].element}"
-    return page(title, words_of(panels), _WIDTH * len(panels), height, parts)
+    return page(title, words_of(panels), _WIDTH, height, parts)
 
 
 def panels(now: IntervalPicture, mended: IntervalPicture | None) -> list[Panel]:

