@@ -26,7 +26,7 @@ const STYLE = `
 body .page { fill: var(--vscode-editor-background) }
 body .ink { fill: var(--vscode-editor-foreground) }
 body .rule { stroke: var(--vscode-editorIndentGuide-background1, var(--vscode-editor-foreground)) }
-svg { max-width: 100%; height: auto }
+svg { max-width: 100%; min-width: 36rem; height: auto }
 table { border-collapse: collapse } caption { text-align: left; font-weight: bold }
 th, td { text-align: left; padding: 2px 12px 2px 0 }
 `;
