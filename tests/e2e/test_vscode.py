@@ -197,5 +197,11 @@ def test_quick_fix_inserts_the_barrier_and_the_race_is_gone(inhost: Facts) -> No
     assert "s[id] = id;\n    __syncthreads();\n    out[id]" in inhost["fixed"]
 
 
+def test_the_example_of_the_walkthrough_is_an_untitled_kernel_with_a_race(inhost: Facts) -> None:
+    example = inhost["example"]
+    assert (example["scheme"], example["language"]) == ("untitled", "cuda-cpp") and example["lines"]
+    assert {"cuda-lsp.showLog", "cuda-lsp.showMenu", "cuda-lsp.checkAllFiles"} <= set(inhost["commands"])
+
+
 def test_restart_brings_the_finding_back(inhost: Facts) -> None:
     assert inhost["afterRestart"] == 1
