@@ -36,15 +36,6 @@ def test_what_is_visible_comes_first_and_nothing_that_is_told_goes_again(tmp_pat
     assert client.close() == 0
 
 
-def test_whoever_asks_for_the_report_of_a_version_waits_for_the_whole_of_it(tmp_path: Path) -> None:
-    client = Client(tmp_path, options={"diagnostics": "pull"})
-    client.open("a.cu", TEXT)
-    document = {"textDocument": {"uri": client.uri("a.cu")}}
-    pulled = [client.request("textDocument/diagnostic", document)["items"] for _ in range(2)]
-    assert len(pulled[0]) == len(pulled[1]) > 200
-    assert client.close() == 0
-
-
 def lines(message: Json) -> list[int]:
     """Where findings are."""
     return sorted(d["range"]["start"]["line"] for d in message["params"]["diagnostics"])
