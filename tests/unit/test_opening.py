@@ -35,7 +35,7 @@ def opened(looked_at: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[FileRe
     return told, last
 
 
-@pytest.mark.parametrize(("line", "order"), [(1, "0123"), (99, "3210"), (9, "1023")])
+@pytest.mark.parametrize(("line", "order"), [(1, "0123"), (99, "3210"), (9, "1203")])
 def test_the_kernels_nearest_to_what_is_looked_at_come_first(
     line: int, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
