@@ -15,6 +15,9 @@ TYPING_S = 0.03
 """The same after a keystroke: with publishing, within 40 ms. What takes longer is told by the background some
 tenths of a second later, and what is known of the text before is shown until then (``carried``)."""
 
+EARLY_S = 0.25
+"""Of processor time, from one report of a file that was just opened to the next: something is told soon."""
+
 LEAST_EXECUTION_S = 0.02
 """A kernel is executed for as long even when there is no time left: most need no more."""
 
