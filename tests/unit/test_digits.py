@@ -16,7 +16,7 @@ INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 
 
 def answer(body: str, block: int = 64, grid: int | None = None, seconds: float = 2.0) -> SolverResult:
-    text = "__global__ void k(float* a, int A, int B, int C, int D) { " + INDEX + body + " }"
+    text = "__global__ void k(float* a, int A, int B, int C, int D) { float4 v = {}; " + INDEX + body + " }"
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=LaunchSource.FILE)
     return refine_kernel(lowered(text), [launch], GPU, Budget(kernel=seconds, query=0.1))
 
@@ -37,6 +37,9 @@ PROVED = {
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
     "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
     "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
+    "rows of vectors": "int j = 4 * threadIdx.x; if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
+    "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
+    " *(float4*)(a + A * blockIdx.x + j) = v;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
 }
@@ -54,6 +57,8 @@ NOT_PROVED = {
     " + i%C] = 1;",
     "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "rows of vectors that reach further": "int j = 2 * threadIdx.x; if (j < A)"
+    " ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }
 

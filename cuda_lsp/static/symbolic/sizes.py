@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from attrs import define, field
 
@@ -78,6 +79,13 @@ def _leading(term: Term) -> tuple[t.Monomial, int]:
 def certainly_at_most(small: Term, large: Term, free: Iterable[str]) -> bool:
     """Whether ``small <= large`` for parameters (``free``) that are positive."""
     return Sizes(frozenset(free), {}).at_least(large, small)
+
+
+def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> Fraction | None:
+    """What of the other sum this one is, where all its monomials are the same multiple of those there."""
+    times = {Fraction(c, whole[m]) if m in whole else None for m, c in part.items()}
+    (only,) = times if len(times) == 1 else (None,)
+    return only if only is not None and only > 0 else None
 
 
 @define(eq=False)
@@ -195,7 +203,7 @@ class Sizes:
         found: list[Term] = []
         varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
         own = t.from_monomials(varying)
-        for limit in (*self.bounds.get(own, ()), *self._limits_of_sums(varying)):
+        for limit in self._limits_of_part(varying):
             if side(limit) == SHARED:
                 found.append(t.add(limit, t.sub(value, own)))
             elif own is not value:
@@ -218,14 +226,18 @@ class Sizes:
             found.append(t.const(int(value.hi) + 1))
         return list(dict.fromkeys(found))
 
-    def _limits_of_sums(self, part: Mapping[t.Monomial, int]) -> list[Term]:
-        """What bounds a sum of which this is a part, and the rest is not negative."""
+    def _limits_of_part(self, part: Mapping[t.Monomial, int]) -> list[Term]:
+        """What bounds a sum of which this is a part, or a multiple of one, and the rest is not negative."""
         found: list[Term] = []
         for whole, limits in self.bounds.items():
             sums = t.monomials(whole)
-            if len(sums) > len(part) and all(sums.get(m) == c for m, c in part.items()):
-                rest = (a for m in sums if m not in part for a in m)
-                found += limits if all(a.lo >= 0 for a in rest) else ()
+            times = _times(part, sums)
+            if times is None or any(a.lo < 0 for m in sums if m not in part for a in m):
+                continue
+            if times.denominator == 1:  # value <= times * whole
+                found += [t.scale(limit, times.numerator) for limit in limits]
+            elif all(c > 0 and all(a.lo >= 0 for a in m) for m, c in part.items()):
+                found += limits if times.numerator == 1 else ()
         return found
 
     def sound(self, *divisors: Term) -> bool:
