@@ -37,7 +37,8 @@ PROVED = {
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
     "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
     "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
-    "rows of vectors": "int j = 4 * threadIdx.x; if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
+    "rows of vectors": "int j = 4 * threadIdx.x;"
+    " if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
     " *(float4*)(a + A * blockIdx.x + j) = v;",
     "known extents": "if (i < 645120)"
