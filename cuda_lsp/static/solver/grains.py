@@ -11,8 +11,6 @@ read four at once: where ``C`` is no multiple of four, the GPU takes none of it.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Uneven
 from cuda_lsp.static.solver.query import Query
@@ -86,12 +84,7 @@ def _evenly(p: Problem, facts: Term, parameter: Term, divisor: int) -> tuple[Pro
     def even(term: Term) -> Term:
         return t.substitute(term, {parameter: t.scale(whole, divisor)}, memo)
 
-    first, second = p.offsets
-    problem = evolve(
-        p, overlap=even(p.overlap), guards=even(p.guards), difference=even(p.difference),
-        offsets=(even(first), even(second)),
-    )  # fmt: skip
-    return problem, even(facts), whole.args[0]
+    return p.mapped(even), even(facts), whole.args[0]
 
 
 def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:

@@ -31,11 +31,7 @@ def none(pair: OpenPair) -> Proved | None:
     def plain(term: Term) -> Term:
         return t.replace(term, lambda part: _index(part, query), memo)
 
-    first, second = p.offsets
-    within = evolve(
-        p, overlap=plain(p.overlap), guards=plain(p.guards), difference=plain(p.difference),
-        offsets=(plain(first), plain(second)),
-    )  # fmt: skip
+    within = p.mapped(plain)
     if within.overlap is p.overlap:
         return None
     answer = first_answer(_PROOFS, evolve(pair, p=within))
