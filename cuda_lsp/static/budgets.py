@@ -211,6 +211,9 @@ WORTHWHILE_SHARE = 0.3
 TOLD_S = 1.0
 """Of ``work``, from one report of a file that is not finished to the next: its process may have to end."""
 
+MOST_LAYOUT_CHOICES = 5
+"""Conditions of choices in the addresses of one pair, one after the other, that are looked at both ways."""
+
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""
 

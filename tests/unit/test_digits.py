@@ -37,6 +37,10 @@ PROVED = {
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
     "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
     "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
+    "a rotated row": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
+    "quotients of remainders of known size": "a[(i/(16*A*B))*16*A*B + ((i%(16*A))/16)*16*B"
+    " + ((i%(16*A*B))/(16*A))*16 + i%16] = 1;",
     "rows of vectors": "int j = 4 * threadIdx.x;"
     " if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
@@ -58,6 +62,12 @@ NOT_PROVED = {
     " + i%C] = 1;",
     "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "a row that is rotated too far": "if (threadIdx.x <= A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
+    "a row that is rotated backwards": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x - D) % A] = 1;",
+    "rows that are rotated by themselves": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + threadIdx.x) % B)*A + (2*threadIdx.x + D) % A] = 1;",
     "rows of vectors that reach further": "int j = 2 * threadIdx.x; if (j < A)"
     " ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
@@ -80,7 +90,21 @@ def test_what_is_taken_to_be_positive_is_told():
     assert any("is positive" in text for text in told)
 
 
-DIGITS = ("i%A", "i/A", "(i/A)%B", "i/(A*B)", "i%(A*B)", "(i%(A*B))/A", "threadIdx.x", "blockIdx.x", "i%3")
+DIGITS = (
+    "(threadIdx.x+C)%A",
+    "(i+B)%C",
+    "((i%(4*A))/4)",
+    "(i%4)",
+    "i%A",
+    "i/A",
+    "(i/A)%B",
+    "i/(A*B)",
+    "i%(A*B)",
+    "(i%(A*B))/A",
+    "threadIdx.x",
+    "blockIdx.x",
+    "i%3",
+)
 WEIGHTS = ("1", "A", "B", "A*B", "B*C", "C", "4", "2*A", "3", "A*3", "(A+1)")
 GUARDS = ("true", "i < A", "i < A*B", "threadIdx.x < A", "blockIdx.x < B", "i < A*B*C")
 

@@ -92,12 +92,14 @@ def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> F
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``.
+    ``bounds``: what conditions say, as ``upper_bounds``. ``shifts``: parameters that were taken not to be
+    negative; None: none may be.
     """
 
     free: frozenset[str]
     bounds: Mapping[Term, Sequence[Term]]
     assumed: dict[Term, None] = field(factory=dict[Term, None])
+    shifts: dict[Term, None] | None = None
 
     def positive(self, atom: Term) -> bool:
         """The atom is at least 1: by its interval, by a guard (``0 <= x < atom``), or by assumption."""
@@ -118,9 +120,11 @@ class Sizes:
         )
 
     def _guarded(self, atom: Term) -> bool:
+        """What is not negative stays below it, or below it less something that is not negative either."""
         return any(
-            atom is limit and value.lo >= 0 for value, limits in self.bounds.items() for limit in limits
-        )
+            value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
+            for value, limits in self.bounds.items() for limit in limits
+        )  # fmt: skip
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
@@ -169,10 +173,25 @@ class Sizes:
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
         if term.op is Op.REM:
-            return self.not_negative(term.args[0])
+            return self.not_negative(term.args[0]) or self._is_shifted(term.args[0])
         if term.op is not Op.SUM:
             return False
         return all(c >= 0 and all(self.not_negative(a) for a in m) for m, c in t.monomials(term).items())
+
+    def _is_shifted(self, index: Term) -> bool:
+        """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
+        sums = t.monomials(index)
+        shifts = [m[0] for m, c in sums.items() if len(m) == 1 and m[0].lo < 0 and self._is_free(m[0])]
+        rest = t.from_monomials({m: c for m, c in sums.items() if m not in {(x,) for x in shifts}})
+        if self.shifts is None or not side(rest) or not self.not_negative(rest):
+            return False
+        if any(sums[(x,)] < 0 for x in shifts):
+            return False
+        self.shifts.update(dict.fromkeys(shifts))
+        return True
+
+    def _is_free(self, atom: Term) -> bool:
+        return atom.op is Op.SYMBOL and atom.args[0] in self.free
 
     def quotient(self, term: Term) -> tuple[Term, Term]:
         """``(x, d)`` with ``term == x // d`` and ``x >= 0``, nested quotients as one."""
@@ -192,7 +211,9 @@ class Sizes:
 
     def remainder(self, term: Term) -> tuple[Term, Term] | None:
         """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        if term.op not in (Op.FLOOR_MOD, Op.REM) or not self.not_negative(term.args[0]):
+        if term.op not in (Op.FLOOR_MOD, Op.REM):
+            return None
+        if not self.not_negative(term.args[0]) and not self._is_shifted(term.args[0]):
             return None
         return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
 

@@ -9,6 +9,7 @@ other verdicts where the budget ends.
 from __future__ import annotations
 
 from cuda_lsp.static.solver.tactics import (
+    cases,
     common,
     digits,
     masks,
@@ -22,12 +23,19 @@ from cuda_lsp.static.solver.tactics import (
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
-PROOFS: tuple[Tactic, ...] = (
+_OF_ADDRESSES: tuple[Tactic, ...] = (
     digits.differ,  # threads with one address are one thread, by its digits
     one_to_one.injective,  # rotations, xor, bit reversal
+    digits.differ_when_turned,  # by a shift that is not negative
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
     rows.apart,  # rows and columns, known, assumed, as stated
+)
+
+PROOFS: tuple[Tactic, ...] = (
+    *_OF_ADDRESSES[:-1],
+    cases.in_each(_OF_ADDRESSES),
+    rows.apart,
     masks.powers_of_two,
     plain.refuted,  # Z3 as it is
 )
