@@ -41,6 +41,10 @@ PROVED = {
     " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
     "quotients of remainders of known size": "a[(i/(16*A*B))*16*A*B + ((i%(16*A))/16)*16*B"
     " + ((i%(16*A*B))/(16*A))*16 + i%16] = 1;",
+    "columns of 32": "if (4*threadIdx.x < A && blockIdx.x < A) a[blockIdx.x*32 + (threadIdx.x/8)*32*A"
+    " + (threadIdx.x%8)*4] = 1;",
+    "layers of columns of 32": "if (4*threadIdx.x < A) a[blockIdx.x*((A+31)/32)*8 + (threadIdx.x/8)*8"
+    " + threadIdx.x%8] = 1;",
     "rows of vectors": "int j = 4 * threadIdx.x;"
     " if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
@@ -62,6 +66,10 @@ NOT_PROVED = {
     " + i%C] = 1;",
     "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "columns of 32, and one too few": "if (4*threadIdx.x < A) a[blockIdx.x*((A+30)/32)*8"
+    " + (threadIdx.x/8)*8 + threadIdx.x%8] = 1;",
+    "columns of 16, and rows of 32": "if (2*threadIdx.x < A) a[blockIdx.x*((A+31)/32)*8"
+    " + (threadIdx.x/8)*8 + threadIdx.x%8] = 1;",
     "a row that is rotated too far": "if (threadIdx.x <= A && blockIdx.x < B)"
     " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
     "a row that is rotated backwards": "if (threadIdx.x < A && blockIdx.x < B)"

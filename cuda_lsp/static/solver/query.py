@@ -12,7 +12,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import MAX_BLOCK_THREADS, SourceRange
@@ -90,7 +90,11 @@ class Query:
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
     _context: Any = field(factory=lambda: z3().Context())
-    _units: int = 0
+    _units: list[int] = field(factory=lambda: [0])  # of Z3's, that are counted already
+
+    def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
+        """The same query, where parts of parameters, by name, are parameters too."""
+        return evolve(self, where=evolve(self.where, free={**self.where.free, **parts}))
 
     def replay(
         self,
@@ -258,8 +262,8 @@ class Query:
                 result = solver.check()
             work.DONE.queries += 1
             units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
-            work.DONE.units += (units - self._units) * (work.HARD if hard else 1)
-            self._units = units
+            work.DONE.units += (units - self._units[0]) * (work.HARD if hard else 1)
+            self._units[0] = units
             if result == z3().unsat:
                 return REFUTED, encoder.inexact
             if result != z3().sat:

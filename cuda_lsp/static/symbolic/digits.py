@@ -225,6 +225,9 @@ class _Reader(Sizes):
                 turned = self._turned(a)
                 if turned is not None:
                     found[turned, _renamed(turned)] = None
+                for other, by in quotients:  # what is less than the divisor is its own remainder
+                    if _congruent(other, a, t.ONE, by) and self._is_top(a, by) and self.sound(by):
+                        found[other, _renamed(other)] = None
                 remainder = self.remainder(a)
                 if remainder is None:
                     continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from attrs import define, field
@@ -238,6 +238,7 @@ class Sizes:
         if x is not value and side(divisor) == SHARED and self.sound(divisor):
             parts = (exactly_divided(limit, divisor) for limit in self.limits(x, rounds - 1))
             found += [part for part in parts if part is not None]
+            found += self._limits_of_quotient(x, divisor.value) if divisor.is_const else ()
             inner = value.args[0]
             if value.op is not Op.SUM and inner is not x:
                 own = value.args[1] if value.op is Op.DIV else t.const(value.args[1])
@@ -250,16 +251,31 @@ class Sizes:
     def _limits_of_part(self, part: Mapping[t.Monomial, int]) -> list[Term]:
         """What bounds a sum of which this is a part, or a multiple of one, and the rest is not negative."""
         found: list[Term] = []
+        for times, limits in self._bounds_of(part):
+            if times.denominator == 1:  # value <= times * whole
+                found += [t.scale(limit, times.numerator) for limit in limits]
+            elif times.numerator == 1:
+                found += limits
+        return found
+
+    def _bounds_of(self, part: Mapping[t.Monomial, int]) -> Iterator[tuple[Fraction, Sequence[Term]]]:
+        """Bounds of sums that this is so many times a part of, and the rest is not negative."""
+        natural = all(c > 0 and all(a.lo >= 0 for a in m) for m, c in part.items())
         for whole, limits in self.bounds.items():
             sums = t.monomials(whole)
             times = _times(part, sums)
-            if times is None or any(a.lo < 0 for m in sums if m not in part for a in m):
+            if times is None or not (natural or times.denominator == 1):
                 continue
-            if times.denominator == 1:  # value <= times * whole
-                found += [t.scale(limit, times.numerator) for limit in limits]
-            elif all(c > 0 and all(a.lo >= 0 for a in m) for m, c in part.items()):
-                found += limits if times.numerator == 1 else ()
-        return found
+            if all(a.lo >= 0 for m in sums if m not in part for a in m):
+                yield times, limits
+
+    def _limits_of_quotient(self, x: Term, divisor: int) -> Iterator[Term]:
+        """Of ``x // d`` where ``c * x < limit``: the limit divided by ``c * d``, rounded up."""
+        for times, limits in self._bounds_of(t.monomials(x)):
+            if times.numerator == 1:
+                by = times.denominator * divisor
+                shared = (limit for limit in limits if side(limit) == SHARED)
+                yield from (t.divide(t.add(limit, t.const(by - 1)), t.const(by)) for limit in shared)
 
     def sound(self, *divisors: Term) -> bool:
         """Quotients nest, and remainders are what is left, for positive divisors."""

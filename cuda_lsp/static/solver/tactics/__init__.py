@@ -32,13 +32,16 @@ _OF_ADDRESSES: tuple[Tactic, ...] = (
     rows.apart,  # rows and columns, known, assumed, as stated
 )
 
-PROOFS: tuple[Tactic, ...] = (
+_IN_EACH_CASE = cases.in_each(_OF_ADDRESSES)
+
+_CHEAP: tuple[Tactic, ...] = (
     *_OF_ADDRESSES[:-1],
-    cases.in_each(_OF_ADDRESSES),
+    _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
     rows.apart,
     masks.powers_of_two,
-    plain.refuted,  # Z3 as it is
 )
+
+PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (common.for_group(PROOFS),),  # pairs that differ in conditions on data only, at once
@@ -46,8 +49,10 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (
         models.already_shown,
         meetings.in_a_row,  # a race however wide rows are
-        *PROOFS,
-        models.replayed,  # Z3's model, if it happens; else one of early rounds
+        *_CHEAP,
+        meetings.under_the_launch,
+        plain.refuted,
+        models.replayed_unless(_IN_EACH_CASE),  # Z3's model, if it happens; else one of early rounds
     ),
 )
 """Each round is tried on all pairs before the next one begins."""

@@ -123,15 +123,18 @@ def _as_told(pair: OpenPair) -> OpenPair:
         return by_parts(by_extent(term))
 
     facts = rewritten(t.and_(pair.facts, bounds))
-    named = (x.args[0] for part in parts.values() for x in part.parts)
-    return evolve(pair, p=pair.p.mapped(rewritten), facts=facts, parts=(*pair.parts, *named))
+    stated = (c for c in _told(query) if set(parts) & set(t.subterms(c)))
+    p = pair.p.mapped(rewritten)
+    p = evolve(p, guards=t.and_(p.guards, *map(rewritten, stated)))
+    named = {x.args[0]: query.where.free[size.args[0]] for size, whole in parts.items() for x in whole.parts}
+    return evolve(pair, p=p, facts=facts, query=query.with_parts(named))
 
 
 def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
     """Extents of the grid by what the host computes them from, and that they are extents."""
     axes = {query.where.axes[axis] for axis in GDIM}
     found: dict[Term, Term] = {}
-    for condition in t.conjuncts(query.summary.assumptions or t.TRUE):
+    for condition in _told(query):
         sums = t.monomials(condition.args[0]) if condition.op is Op.EQ else {}
         for (atom, *others), factor in ((m, c) for m, c in sums.items() if m):
             if atom in axes and atom not in found and not others and abs(factor) == 1:
@@ -142,14 +145,16 @@ def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
 
 
 def _parts(query: Query) -> Iterator[tuple[Term, Term]]:
-    """Parameters that are asked to be multiples of a number, and bounded by nothing: so many parts."""
-    conditions = t.conjuncts(query.summary.assumptions or t.TRUE)
-    bounded = set(t.subterms(*(c for c in conditions if c.op is not Op.EQ)))
+    """Parameters that are asked to be multiples of a number: so many parts of that size."""
     for term, value in _values(query.summary.assumptions or t.TRUE):
         if value is not t.ZERO or term.op not in (Op.REM, Op.FLOOR_MOD):
             continue
         size, divisor = term.args
         count = divisor if isinstance(divisor, int) else divisor.value if divisor.is_const else 0
-        if count > 1 and size.op is Op.SYMBOL and size.args[0] in query.where.free and size not in bounded:
+        if count > 1 and size.op is Op.SYMBOL and size.args[0] in query.where.free:
             low, high = -(-size.lo // count), size.hi // count
             yield size, t.scale(t.symbol(f"{size.args[0]}/{count}", size.args[1], low, high), count)
+
+
+def _told(query: Query) -> tuple[Term, ...]:
+    return t.conjuncts(query.summary.assumptions or t.TRUE)

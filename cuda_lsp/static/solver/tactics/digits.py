@@ -48,8 +48,7 @@ def _copies(symbol: Term) -> tuple[Term, Term]:
 
 def _differ(pair: OpenPair, unbounded: Sequence[Term], *, shifted: bool = False) -> Proved | None:
     p, facts, query = pair.p, pair.facts, pair.query
-    free = (*query.where.free, *pair.parts)
-    digits = digits_of(p, facts, query.where.axes, free, unbounded, shifted=shifted)
+    digits = digits_of(p, facts, query.where.axes, query.where.free, unbounded, shifted=shifted)
     if digits is not None and shifted and not digits.natural:
         return None
     if digits is None or speaks_against_sizes(p, facts, digits.positive, 1, query):

@@ -10,9 +10,10 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
+from cuda_lsp.static.solver.grains import evened
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Shown
+from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Shown, Tactic
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op
@@ -28,7 +29,21 @@ def already_shown(pair: OpenPair) -> Shown | None:
     return Shown(known) if known is not None and certain else None
 
 
-def replayed(pair: OpenPair) -> Proved | Shown | GaveUp:
+def replayed_unless(proof: Tactic) -> Tactic:
+    """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
+
+    def replayed_or_uneven(pair: OpenPair) -> Answer:
+        answer = replayed(pair)
+        if isinstance(answer, Shown) and answer.finding.certain and answer.finding.conditions:
+            for uneven, p, facts, query in evened(pair.p, pair.facts, pair.query):
+                if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
+                    return Shown(answer.finding.doubted(uneven))
+        return answer
+
+    return replayed_or_uneven
+
+
+def replayed(pair: OpenPair) -> Answer:
     """The finding of Z3's model; where there is neither a model nor a proof, why."""
     p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
     answer = query.ask(p, facts, patiently=pair.among <= budgets.FEW_PAIRS)

@@ -59,7 +59,8 @@ class OpenPair:
     ``facts``: how its two threads relate. ``launch`` None: every launch of the target is meant; nothing but
     proofs is wanted then, and of sizes nothing is taken for granted. ``among``: how many pairs are open.
     ``known``: what is told of its places already. ``meets``: the two accesses meet wherever both are
-    reached. ``broken``: rows that the program itself makes overlap. ``parts``: names of parts of parameters.
+    reached. ``broken``: rows that the program itself makes overlap.
+    ``met``: a race that happens under the launch, which is only assumed.
     """
 
     p: Problem
@@ -71,7 +72,7 @@ class OpenPair:
     meets: bool = False
     broken: Pitch | None = None
     group: Group = field(factory=Group)
-    parts: tuple[str, ...] = ()
+    met: Diagnosis | None = None
 
     @property
     def sites(self) -> Sites:
