@@ -27,7 +27,10 @@ _CUTS = (*_REMAINDERS, Op.FLOOR_DIV, Op.DIV)
 
 def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
-    return next((uneven for uneven, *even in evened(p, facts, query) if _apart(*even)), None)
+    for uneven, even, related, with_part in evened(p, facts, query):
+        if _apart(even, related, with_part):
+            return uneven
+    return None
 
 
 def evened(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:

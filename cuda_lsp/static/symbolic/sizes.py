@@ -181,7 +181,7 @@ class Sizes:
     def _is_shifted(self, index: Term) -> bool:
         """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
         sums = t.monomials(index)
-        shifts = [m[0] for m, c in sums.items() if len(m) == 1 and m[0].lo < 0 and self._is_free(m[0])]
+        shifts = [m[0] for m in sums if len(m) == 1 and m[0].lo < 0 and self._is_free(m[0])]
         rest = t.from_monomials({m: c for m, c in sums.items() if m not in {(x,) for x in shifts}})
         if self.shifts is None or not side(rest) or not self.not_negative(rest):
             return False

@@ -24,8 +24,8 @@ from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
 def in_each(proofs: tuple[Tactic, ...]) -> Tactic:
-    """Tries ``proofs``, and what linear arithmetic shows, on every case of a pair."""
-    tactics = (*proofs, _linearly)
+    """Tries ``proofs``, and before the last of them what linear arithmetic shows, on every case of a pair."""
+    tactics = (*proofs[:-1], _linearly, proofs[-1])
 
     def in_every_case(pair: OpenPair) -> Proved | None:
         if pair.p.overlap is t.TRUE:
@@ -135,9 +135,9 @@ def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
     axes = {query.where.axes[axis] for axis in GDIM}
     found: dict[Term, Term] = {}
     for condition in _told(query):
-        sums = t.monomials(condition.args[0]) if condition.op is Op.EQ else {}
-        for (atom, *others), factor in ((m, c) for m, c in sums.items() if m):
-            if atom in axes and atom not in found and not others and abs(factor) == 1:
+        sums = t.monomials(condition.args[0]) if condition.op is Op.EQ else dict[t.Monomial, int]()
+        for atom, factor in ((m[0], c) for m, c in sums.items() if len(m) == 1):
+            if atom in axes and atom not in found and abs(factor) == 1:
                 rest = t.scale(t.sub(condition.args[0], t.scale(atom, factor)), -factor)
                 if not axes & set(t.subterms(rest)) and t.level_of(rest) is Level.GRID:
                     found[atom] = rest
