@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuda_lsp.static.symbolic.terms import Monomial, Op, Term, monomial_range, range_times
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 Column = NDArray[Any]  # int64, or bool of a condition
-_EXACT = 1 << 31
-"""Numbers up to it have products that 64 bits hold."""
-_MOST_FACTORS = 2
-"""Of a product, beside a number."""
+_MOST = 1 << 62
+"""Of a term: sums and products of 64 bits that wrap on their way are right where they end."""
 
 
 def tabulated(term: Term, columns: Mapping[Term, Column]) -> Column | None:
@@ -36,7 +34,7 @@ class _Unknown(Exception):
 def _column(term: Term, done: dict[Term, Column], length: int) -> Column:
     known = done.get(term)
     if known is None:
-        if not (abs(term.lo) <= _EXACT and abs(term.hi) <= _EXACT):
+        if not (abs(term.lo) <= _MOST and abs(term.hi) <= _MOST):
             raise _Unknown
         known = done[term] = _made(term, done, length)
     return known
@@ -51,35 +49,40 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
     if op is Op.SUM:
         total = np.zeros(length, np.int64)
         for atoms, factor in args[0]:
-            if len(atoms) > _MOST_FACTORS or abs(factor) > _EXACT or not _fits(atoms, factor):
-                raise _Unknown
-            product = np.full(length, factor, np.int64)
+            product = np.full(length, _wrapped(factor), np.int64)
             for atom in atoms:
                 product = product * _column(atom, done, length)
             total = total + product
         return total
     if op in (Op.AND, Op.OR):
-        parts = [_column(part, done, length) for part in args]
-        return np.logical_and.reduce(parts) if op is Op.AND else np.logical_or.reduce(parts)
-    made = _MADE.get(op)
-    if made is None:
-        raise _Unknown
-    return made(*(_column(x, done, length) if isinstance(x, Term) else x for x in args))
+        whole = np.full(length, op is Op.AND)
+        for part in args:
+            column = _column(part, done, length)
+            whole = whole & column if op is Op.AND else whole | column
+        return whole
+    values: list[Any] = [_column(x, done, length) if isinstance(x, Term) else x for x in args]
+    if op is Op.ITE:
+        return np.choose(values[0], (values[2], values[1]))
+    if op in _OF_ONE:
+        return _OF_ONE[op](values[0])
+    if op in _OF_TWO:
+        return _OF_TWO[op](values[0], values[1])
+    raise _Unknown
 
 
-def _fits(atoms: Monomial, factor: int) -> bool:
-    low, high = range_times(monomial_range(atoms), (factor, factor))
-    return max(abs(low), abs(high)) <= _EXACT * _EXACT
+def _wrapped(factor: int) -> int:
+    return (factor + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-_MADE: Mapping[Op, Callable[..., Column]] = {
-    Op.FLOOR_DIV: lambda a, divisor: a // divisor,
-    Op.FLOOR_MOD: lambda a, divisor: a % divisor,
-    Op.BAND: lambda a, b: a & b,
-    Op.BOR: lambda a, b: a | b,
-    Op.BXOR: lambda a, b: a ^ b,
-    Op.ITE: lambda condition, a, b: np.where(condition, a, b),
+_OF_ONE: Mapping[Op, Callable[[Column], Column]] = {
     Op.NOT: lambda a: ~a,
     Op.LE: lambda a: a <= 0,
     Op.EQ: lambda a: a == 0,
+}
+_OF_TWO: Mapping[Op, Callable[[Column, Any], Column]] = {  # the other a column, or a number
+    Op.FLOOR_DIV: lambda a, b: a // b,
+    Op.FLOOR_MOD: lambda a, b: a % b,
+    Op.BAND: lambda a, b: a & b,
+    Op.BOR: lambda a, b: a | b,
+    Op.BXOR: lambda a, b: a ^ b,
 }
