@@ -65,7 +65,7 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
         return np.choose(values[0], (values[2], values[1]))
     if op in _OF_ONE:
         return _OF_ONE[op](values[0])
-    if op in _OF_TWO:
+    if op in _OF_TWO and not (isinstance(values[1], int) and values[1] > _MOST):
         return _OF_TWO[op](values[0], values[1])
     raise _Unknown
 
