@@ -12,7 +12,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import MAX_BLOCK_THREADS, SourceRange
@@ -89,6 +89,10 @@ class Query:
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+
+    def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
+        """The same query, where parts of parameters, by name, are parameters too."""
+        return evolve(self, where=evolve(self.where, free={**self.where.free, **parts}))
 
     def replay(
         self,
