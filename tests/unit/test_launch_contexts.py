@@ -430,6 +430,27 @@ def test_branches_that_make_the_block_are_ways_to_the_launch(body: str, found: s
     assert blocks(f"void f(int c) {{ {body} }}") == found
 
 
+@pytest.mark.parametrize(
+    ("body", "conditions"),
+    [
+        ("if (n > 128 || n < 16) { return; } else { k<<<1, 32>>>(n); }", {"#0 <= 128", "#0 >= 16"}),
+        ("if (n > 128) { g(); } else { k<<<1, 32>>>(n); }", {"#0 <= 128"}),
+        ("if (n > 128) { g(); } else if (n > 64) { k<<<1, 32>>>(n); }", {"#0 > 64", "#0 <= 128"}),
+        (
+            "if (n > 128) { g(); } else if (n > 64) { g(); } else { k<<<1, 32>>>(n); }",
+            {"#0 <= 64", "#0 <= 128"},
+        ),
+        ("if (n > 128 && m) { g(); } else { k<<<1, 32>>>(n); }", set()),
+        ("if (n > 128) { n = 7; } else { n = 9; k<<<1, 32>>>(n); }", set()),
+        ("if (n > 128) { g(); } else { g(); } k<<<1, 32>>>(n);", set()),
+        ("if (n > 128) { { g(); } } else { if (m > 2) { k<<<1, 32>>>(n, m); } }", {"#0 <= 128", "#1 > 2"}),
+    ],
+)
+def test_what_was_not_so_holds_behind_else(body: str, conditions: set[str]) -> None:
+    (site,) = sites(f"void f(int n, int m) {{ {body} }}")
+    assert set(site.conditions) == conditions
+
+
 def test_what_another_branch_asks_holds_on_no_way_but_its_own() -> None:
     body = "if (n == 7) { m = 1; } else if (n > 100) { return; } k<<<1, 32>>>(n);"
     assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ()

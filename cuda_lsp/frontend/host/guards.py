@@ -109,7 +109,34 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         header = constants.functions.header_of(brace) if brace > function.body else None
         if header is not None and header[0] in ("if", "constexpr"):
             yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
+        yield from _otherwise(host, constants, brace, header) if brace > function.body else ()
         inside, brace = brace, braces.begin(brace - 1)
+
+
+def _otherwise(
+    host: HostText, constants: HostConstants, brace: int, header: tuple[str, int, int] | None
+) -> Iterator[tuple[str, int]]:
+    """What holds in a block behind ``else`` because the conditions before it did not."""
+    plain = host.plain
+    place = brace
+    while True:
+        if header is not None:
+            place = plain.rfind("if", max(0, header[1] - 14), header[1])
+        if place < 0 or not host.follows("else", place):
+            return
+        closed = plain.rfind("}", max(0, place - 8), place)
+        opening = host.braces.begin(closed - 1) if closed > 0 else -1
+        header = constants.functions.header_of(opening) if opening >= 0 else None
+        if header is None or header[0] not in ("if", "constexpr"):
+            return
+        yield from _denied(plain[header[1] + 1 : header[2]], header[1] + 1)
+
+
+def _denied(condition: str, place: int) -> Iterator[tuple[str, int]]:
+    for part in parts_of(condition, "||"):
+        comparison = _COMPARISON.match(part)
+        if comparison is not None:
+            yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", place
 
 
 def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[tuple[str, int]]:
@@ -137,10 +164,7 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
         if host.follows("else", match.start()):
             continue  # not every way asks that
         if _leaves(host, closing + 1, at):
-            for part in parts_of(plain[match.end() : closing], "||"):
-                comparison = _COMPARISON.match(part)
-                if comparison is not None:
-                    yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", match.end()
+            yield from _denied(plain[match.end() : closing], match.end())
 
 
 def _leaves(host: HostText, begin: int, at: int) -> bool:
