@@ -393,7 +393,7 @@ def test_sizes_make_blocks(body: str) -> None:
     [
         ("assert(n <= 1024); dim3 b(n / 4); k<<<m, b>>>(n);", {(256, 1, 1), (64, 1, 1)}),
         ("if (n > 512) return; k<<<m, n / 4>>>(n);", {(64, 1, 1), (32, 1, 1)}),
-        ("assert(n % 32 == 0); k<<<m, n * w / 4>>>(n);", {(128, 1, 1)}),
+        ("assert(n % 32 == 0); k<<<m, n * w / 4>>>(n);", {(128, 1, 1), (512, 1, 1)}),
         ("dim3 b(n); if (b.x > 2048) { b.x /= 4; k<<<m, b>>>(n); }", {(1024, 1, 1), (768, 1, 1)}),
         ("assert(n > 4096); k<<<m, n>>>(n);", set()),
     ],
@@ -406,6 +406,12 @@ def test_sizes_that_the_host_refuses_make_no_blocks(body: str, blocks: set[Dim3]
 def test_a_block_of_several_sizes_is_made_of_those_that_the_host_admits() -> None:
     (site,) = sites("void f(int n, int m, bool w) { if (n > 2048) { k<<<m, n / (w ? 4 : 8)>>>(n); } }")
     assert [made.arguments for made in site.sized] == [{0: 4096}, {0: 3072}]
+
+
+def test_sizes_between_limits_are_tried() -> None:
+    body = "c >>= 3; if (c > 128 || c < 16) { g(); } else { k<<<n, dim3(c / h, h, p)>>>(n, c, h); }"
+    (site,) = sites(f"void f(int n, int c, int h, int p) {{ {body} }}")
+    assert [made.block for made in site.sized] == [(4, 8, 3)]
 
 
 # --------------------------------------------------------------------------------------- branches

@@ -24,7 +24,14 @@ _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
 _ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072)
-_SEVERAL_SIZES = ((64, 8, 4, 2), (8, 64, 2, 4), (16, 8, 4, 2), (4, 8, 16, 2), (1024, 64, 16, 8))
+_SEVERAL_SIZES = (
+    (64, 8, 4, 2),
+    (8, 64, 2, 4),
+    (16, 8, 4, 2),
+    (4, 8, 16, 2),
+    (1024, 64, 16, 8),
+    (256, 8, 3, 2),
+)
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
 _LARGE_SIZES = (8192, 4096, 3072, 2048, 1536)
 """For one of several, where the host refuses small ones; the others are those of ``_SEVERAL_SIZES``."""
@@ -175,7 +182,7 @@ def _rows(number: int) -> Iterator[tuple[int, ...]]:
         return
     yield from (values[:number] for values in _SEVERAL_SIZES)
     for large, place in itertools.product(_LARGE_SIZES, range(number)):
-        small = _SEVERAL_SIZES[-2]
+        small = _SEVERAL_SIZES[3]
         yield (*small[:place], large, *small[place + 1 : number])
 
 
