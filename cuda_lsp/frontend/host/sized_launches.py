@@ -31,6 +31,7 @@ _SEVERAL_SIZES = (
     (4, 8, 16, 2),
     (1024, 64, 16, 8),
     (256, 8, 3, 2),
+    (8, 256, 3, 2),
 )
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
 _LARGE_SIZES = (8192, 4096, 3072, 2048, 1536)
