@@ -68,10 +68,15 @@ def replayed(pair: OpenPair) -> Answer:
 
 
 def _of_small_sizes(p: Problem, facts: Term) -> Problem:
-    """The pair for few blocks, rounds and elements: a model of it is found much sooner, if there is one."""
-    most = t.const(min(budgets.SMALL_WITNESSES))
-    named = (x for x in t.subterms(facts, p.formula) if x.op is Op.SYMBOL and x.hi >= MAX_BLOCK_THREADS)
-    return evolve(p, guards=t.and_(p.guards, *(t.and_(t.le(t.ZERO, x), t.le(x, most)) for x in named)))
+    """The pair for few blocks, rounds and elements: a model of it is found much sooner, if there is one.
+
+    Nothing is divided by 0 in it: that a size is less than its divisor is no race.
+    """
+    most, parts = t.const(min(budgets.SMALL_WITNESSES)), list(t.subterms(facts, p.formula))
+    named = (x for x in parts if x.op is Op.SYMBOL and x.hi >= MAX_BLOCK_THREADS)
+    few = (t.and_(t.le(t.ZERO, x), t.le(x, most)) for x in named)
+    divisors = (t.le(t.ONE, x.args[1]) for x in parts if x.op in (Op.DIV, Op.REM))
+    return evolve(p, guards=t.and_(p.guards, *few, *divisors))
 
 
 def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:
