@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import TypeVar, cast
 
 from attrs import evolve, field, frozen
 
@@ -45,6 +46,7 @@ from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_m
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
+_T = TypeVar("_T")
 _LAUNCH = re.compile(r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
@@ -220,13 +222,7 @@ class _Reader:
     def __init__(self, file: HostFile, elsewhere: Callers) -> None:
         self._file = file
         self._ways = Ways(elsewhere)
-        self._in_template: dict[str, int] | None = None
-        # Of each launch, on whichever way it is come by.
-        self._guards: dict[object, tuple[str, ...]] = {}
-        self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
-        self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
-        self._places: dict[object, tuple[Pointed, ...]] = {}
-        self._computed: dict[object, Mapping[int, Formula]] = {}
+        self._made: dict[object, object] = {}  # of each launch, on whichever way it is come by
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -264,14 +260,24 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        key = (at, given.taken, tuple(launch.configuration), tuple(launch.arguments))
-        if key not in self._sized:
-            way = evolve(NOTHING_GIVEN, taken=given.taken)
-            self._sized[key] = sized_launches(
-                self._file.constants, launch.configuration, at, launch.arguments, way
-            )
-        conditions = (text for made in self._sized[key] for text in made.conditions)
-        return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
+        way, host, constants = (
+            evolve(NOTHING_GIVEN, taken=given.taken),
+            self._file.host,
+            self._file.constants,
+        )
+        made = self._once(
+            (sized_launches, at, given.taken, *_written_as(launch)),
+            lambda: sized_launches(
+                constants,
+                launch.configuration,
+                at,
+                launch.arguments,
+                way,
+                lambda sizes: excluded(host, constants, at, sizes),
+            ),
+        )
+        conditions = (text for each in made for text in each.conditions)
+        return evolve(site, sized=made, conditions=(*site.conditions, *conditions))
 
     def _depends(self, template: Sequence[str], at: int) -> bool:
         """Whether template arguments hang on what the function around is given."""
@@ -332,41 +338,44 @@ class _Reader:
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
-        key = (at, block, grid, tuple(launch.arguments))
-        if key not in self._guards:
-            file, constants = self._file, self._file.constants
+        file, constants = self._file, self._file.constants
+
+        def told() -> tuple[str, ...]:
             found = guards(file.host, constants, at, block, launch.arguments)
             found += tuple(multiples(constants, launch.arguments, at))
-            if grid is not None:
-                axes = constants.known_extents(grid, at)
-                found += followed(constants, grid, at, launch.arguments, axes)
-            self._guards[key] = found
-        return self._guards[key]
+            if grid is None:
+                return found
+            return found + followed(constants, grid, at, launch.arguments, constants.known_extents(grid, at))
+
+        return self._once((guards, at, block, grid, *launch.arguments), told)
 
     def _computed_from_others(self, launch: Written, at: int) -> Mapping[int, Formula]:
-        key = (at, tuple(launch.configuration), tuple(launch.arguments))
-        if key not in self._computed:
-            self._computed[key] = computed_arguments(
-                self._file.constants, launch.configuration, launch.arguments, at
-            )
-        return self._computed[key]
+        return self._once(
+            (computed_arguments, at, *_written_as(launch)),
+            lambda: computed_arguments(self._file.constants, launch.configuration, launch.arguments, at),
+        )
 
     def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
-        key = (at, tuple(launch.arguments))
-        if key not in self._places:
-            self._places[key] = pointed(self._file.pointers, launch.arguments, at)
-        return self._places[key]
+        return self._once(
+            (pointed, at, *launch.arguments), lambda: pointed(self._file.pointers, launch.arguments, at)
+        )
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
-        key = (at, tuple(launch.arguments))
-        if key not in self._buffers:
-            self._buffers[key] = shared_buffers(
+        return self._once(
+            (shared_buffers, at, *launch.arguments),
+            lambda: shared_buffers(
                 launch.arguments,
                 lambda text: self._file.constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
                 self._file.pointers.type_of,
-            )
-        return self._buffers[key]
+            ),
+        )
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
+        """What is made of a launch, made once; ``key`` begins with who makes it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("_T", self._made[key])
 
     def api_launch(self, match: re.Match[str]) -> Written | None:
         """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
@@ -398,9 +407,11 @@ class _Reader:
     @property
     def _template_words(self) -> Mapping[str, int]:
         """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
-        if self._in_template is None:
-            self._in_template = _words_of_templates(self._file.host.plain)
-        return self._in_template
+        return self._once((_words_of_templates,), lambda: _words_of_templates(self._file.host.plain))
+
+
+def _written_as(launch: Written) -> tuple[object, ...]:
+    return tuple(launch.configuration), tuple(launch.arguments)
 
 
 def _words_of_templates(plain: str) -> dict[str, int]:

@@ -19,6 +19,7 @@ from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
+from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
@@ -30,7 +31,7 @@ from cuda_lsp.static.solver.query import Outcome, Query, Stats
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Sites, first_answer, sites_of
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites, first_answer, sites_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import closure
@@ -211,7 +212,8 @@ def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
         still_open: list[OpenPair] = []
         for pair in pairs:
             pair.among, pair.known = len(pairs), attempt.findings.get(pair.sites)
-            answer = first_answer(tactics, pair)
+            late = work.now() > pair.query.deadline
+            answer = GaveUp(Open.TIME) if late else first_answer(tactics, pair)
             if answer is None:
                 still_open.append(pair)
             else:
