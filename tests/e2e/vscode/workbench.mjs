@@ -116,6 +116,7 @@ export async function openNotifications(page, wanted) {
   await insist(async () => {
     if (!(await center.isVisible())) await clickIfThere(button(page, "notifications"));
   }, visible(wanted));
+  await page.mouse.move(600, 300); // the bell's own hover would lie over buttons
 }
 
 export async function showTab(page, name, says) {
