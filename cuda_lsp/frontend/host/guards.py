@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cuda_lsp.frontend.host.branches import parts_of
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
@@ -29,18 +29,34 @@ _CALL = re.compile(r"\w\s?\(|\.(?!\s?[xyz]\b)|\d\.|\)\s?\(")
 _LEAVES = re.compile(
     r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
 )
+_ELSE_BEFORE = re.compile(r"\}\s?else\s?\Z")
 _TERM = re.compile(r"#|blockDim")
+_IFS = ("if", "constexpr")
+_LONGEST_ELSE = 10
 _MOST = 40
 """Comparisons at one launch."""
 
 
+Comparison = tuple[str, int]
+"""A condition of the host, and where its names are looked up."""
+
+
+def comparisons(host: HostText, constants: HostConstants, at: int) -> tuple[Comparison, ...]:
+    """What holds at a place, the nearest first, as far as branches and checks before it say."""
+    return tuple(itertools.islice(_comparisons(host, constants, at), _MOST))
+
+
 def guards(
-    host: HostText, constants: HostConstants, at: int, block: str | None, arguments: Sequence[str]
+    held: Iterable[Comparison],
+    constants: HostConstants,
+    at: int,
+    block: str | None,
+    arguments: Sequence[str],
 ) -> tuple[str, ...]:
-    """Comparisons that hold at a launch, in terms of its arguments and its block."""
+    """What is ``held`` at a launch, in terms of its arguments and its block."""
     found: dict[str, None] = {}
     known = _Terms(constants, at, block, arguments)
-    for text, place in itertools.islice(_comparisons(host, constants, at), _MOST):
+    for text, place in held:
         match = _COMPARISON.match(text)
         left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
         if match is not None and left is not None and right is not None and _TERM.search(left + right):
@@ -48,10 +64,9 @@ def guards(
     return tuple(found)
 
 
-def excluded(host: HostText, constants: HostConstants, at: int, given: Given) -> bool:
-    """Whether a comparison that holds at a place does not for these values: no way comes here with them."""
-    found = itertools.islice(_comparisons(host, constants, at), _MOST)
-    return any(constants.integer(text, place, given) == 0 for text, place in found)
+def excluded(held: Iterable[Comparison], constants: HostConstants, given: Given) -> bool:
+    """Whether something ``held`` at a place is false for these values: no way comes there with them."""
+    return any(constants.integer(text, place, given) == 0 for text, place in held)
 
 
 class _Terms:
@@ -92,8 +107,7 @@ class _Terms:
         return self._constants.argument(int(term[1:]), variable, place) if term and term[0] == "#" else term
 
 
-def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int]]:
-    """Comparisons that hold at a place, and where they stand; the nearest first."""
+def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[Comparison]:
     plain, braces = host.plain, host.braces
     function = constants.functions.around(at)
     if function is None:
@@ -107,12 +121,37 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
     while brace >= max(function.body, at - FURTHEST):
         yield from _before(host, constants, brace, inside)
         header = constants.functions.header_of(brace) if brace > function.body else None
-        if header is not None and header[0] in ("if", "constexpr"):
+        if header is not None and header[0] in _IFS:
             yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
+        yield from _denied_by_else(host, constants, brace)
         inside, brace = brace, braces.begin(brace - 1)
 
 
-def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[tuple[str, int]]:
+def _denied_by_else(host: HostText, constants: HostConstants, brace: int) -> Iterator[Comparison]:
+    """What the ``if``s before a block ask to whose ``else`` it belongs: none of that holds in it."""
+    plain = host.plain
+    while True:
+        header = constants.functions.header_of(brace)
+        begin = plain.rfind("if", 0, header[1]) if header is not None and header[0] in _IFS else brace
+        other = _ELSE_BEFORE.search(plain, max(0, begin - _LONGEST_ELSE), begin)
+        brace = host.braces.begin(other.start() - 1) if other is not None else -1
+        header = constants.functions.header_of(brace) if brace >= 0 else None
+        if header is None or header[0] not in _IFS:
+            return
+        yield from _denied(plain[header[1] + 1 : header[2]], header[1] + 1)
+
+
+def _denied(condition: str, place: int) -> Iterator[Comparison]:
+    """The opposite of a condition."""
+    for part in parts_of(condition, "||"):
+        comparison = _COMPARISON.match(part)
+        if comparison is not None:
+            yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", place
+        else:
+            yield f"!({part})", place
+
+
+def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[Comparison]:
     """What the statements of one block say that stand before a place in it."""
     plain, braces = host.plain, host.braces
 
@@ -137,10 +176,7 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
         if plain[max(0, match.start() - 5) : match.start()].rstrip().endswith("else"):
             continue  # not every way asks that
         if _leaves(host, closing + 1, at):
-            for part in parts_of(plain[match.end() : closing], "||"):
-                comparison = _COMPARISON.match(part)
-                if comparison is not None:
-                    yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", match.end()
+            yield from _denied(plain[match.end() : closing], match.end())
 
 
 def _leaves(host: HostText, begin: int, at: int) -> bool:

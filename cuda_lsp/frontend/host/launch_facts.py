@@ -43,7 +43,7 @@ def launches_for(
     kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; where blocks follow sizes, some of them."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     read = [s for s in own if not s.left_out] or own
     found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     found += [c for s in read for c in s.by_sizes(kernel.parameters)]
@@ -56,7 +56,7 @@ def launches_for(
 
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
@@ -72,9 +72,7 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
     """
     names = kernel.parameters
     found: dict[str, SharedBuffer] = {}
-    for site in sites:
-        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
-            continue
+    for site in _sites_of(kernel, sites):
         for position, shared in site.shared.items():
             if position >= len(names) or any(p >= len(names) for p in site.arguments):
                 continue
@@ -114,9 +112,7 @@ def one_buffer(
     """
     names = kernel.parameters
     found: dict[tuple[PassedPlace, PassedPlace], None] = {}
-    for site in sites:
-        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
-            continue
+    for site in _sites_of(kernel, sites):
         placed = [(p, (names[p.position], p.field)) for p in site.pointed if p.position < len(names)]
         for (one, here), (other, there) in itertools.combinations(placed, 2):
             if one.buffer == other.buffer and here != there and (one.field, other.field) != (None, None):
@@ -132,7 +128,7 @@ def computed_arguments(
 
     None where a directive speaks of launches: it may mean others.
     """
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     own = own if directive is None else []
     read = [s for s in own if not s.left_out] or own
     names = kernel.parameters
@@ -147,7 +143,7 @@ def computed_arguments(
 
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:
     """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     names = kernel.parameters
     shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
     # Where one launch has a sign and another none, it holds of numbers with a sign.
@@ -186,7 +182,7 @@ def conditions_of(
 
 def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """Parameters by which all launches of a kernel pass the block's extent: name → axis."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     names = kernel.parameters
     return {
         names[i]: axis
@@ -197,7 +193,7 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
 
 def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     known = zip(*(s.block_axes for s in own), strict=True)
     agreed = zip("xyz", known, strict=False)
     return {f"launched_{axis}": n[0] for axis, n in agreed if n[0] is not None and len(set(n)) == 1}
@@ -278,6 +274,17 @@ def _number(text: str) -> int | None:
         return evaluate(text, unknown)
     except (NotConstant, ValueError, RecursionError):
         return None
+
+
+def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:
+    """The launches of a kernel: of its name, and with as many arguments as it takes if any has so many.
+
+    Others are of another function of that name; without one that fits, defaults may fill the gap.
+    """
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    takes = len(kernel.parameters)
+    fits = any(site.passed == takes for site in own)
+    return [site for site in own if site.passed in (None, takes)] if fits else own
 
 
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:

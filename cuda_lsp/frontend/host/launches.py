@@ -26,7 +26,7 @@ from cuda_lsp.frontend.host.contexts import (
 )
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
-from cuda_lsp.frontend.host.guards import excluded, guards
+from cuda_lsp.frontend.host.guards import Comparison, comparisons, excluded, guards
 from cuda_lsp.frontend.host.host_constants import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -74,6 +74,7 @@ class LaunchSite:
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
+    ``passed``: how many arguments it has, None where that is not known.
     """
 
     kernel: str
@@ -93,6 +94,7 @@ class LaunchSite:
     sized: tuple[SizedLaunch, ...] = ()
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
     pointed: tuple[Pointed, ...] = ()
+    passed: int | None = None
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -222,6 +224,7 @@ class _Reader:
         self._ways = Ways(elsewhere)
         self._in_template: dict[str, int] | None = None
         # Of each launch, on whichever way it is come by.
+        self._held: dict[int, tuple[Comparison, ...]] = {}
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
         self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
@@ -248,9 +251,8 @@ class _Reader:
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        host, constants = self._file.host, self._file.constants
-        every = self._ways.to(self._file, at, texts)
-        ways = [way for way in every if not excluded(host, constants, at, way.given)]
+        held, every = self._comparisons(at), self._ways.to(self._file, at, texts)
+        ways = [way for way in every if not excluded(held, self._file.constants, way.given)]
         if known:
             yield from self._instances(ways, launch, at, plain)
             return
@@ -268,7 +270,12 @@ class _Reader:
         if key not in self._sized:
             way = evolve(NOTHING_GIVEN, taken=given.taken)
             self._sized[key] = sized_launches(
-                self._file.constants, launch.configuration, at, launch.arguments, way
+                self._file.constants,
+                launch.configuration,
+                at,
+                launch.arguments,
+                way,
+                self._comparisons(at),
             )
         conditions = (text for made in self._sized[key] for text in made.conditions)
         return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
@@ -329,13 +336,19 @@ class _Reader:
             shared=self._shared(launch, at),
             computed=self._computed_from_others(launch, at),
             pointed=self._pointed(launch, at),
+            passed=_count(launch.arguments),
         )
+
+    def _comparisons(self, at: int) -> tuple[Comparison, ...]:
+        if at not in self._held:
+            self._held[at] = comparisons(self._file.host, self._file.constants, at)
+        return self._held[at]
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
         key = (at, block, grid, tuple(launch.arguments))
         if key not in self._guards:
-            file, constants = self._file, self._file.constants
-            found = guards(file.host, constants, at, block, launch.arguments)
+            constants = self._file.constants
+            found = guards(self._comparisons(at), constants, at, block, launch.arguments)
             found += tuple(multiples(constants, launch.arguments, at))
             if grid is not None:
                 axes = constants.known_extents(grid, at)
@@ -388,12 +401,18 @@ class _Reader:
         for argument in split_arguments(arguments):
             text = argument.strip()
             words = _WORD.findall(text)
-            plainly = all(self._template_words.get(word, at + 1) > at for word in words)
+            plainly = all(self._template_words.get(w, at + 1) > at or self._is_local(w, at) for w in words)
             known = plainly or bool(given.values)
             literal = text.isdigit() or text in ("true", "false")
             value = self._file.constants.integer(text, at, given) if known and not literal else None
             found.append(text if value is None else str(value))
         return ", ".join(found)
+
+    def _is_local(self, name: str, at: int) -> bool:
+        """Whether the function around declares what a name means at a place, whatever templates call so."""
+        function = self._file.constants.functions.around(at)
+        declared = self._file.constants.declared(name, at)
+        return function is not None and declared is not None and declared[1] > function.body
 
     @property
     def _template_words(self) -> Mapping[str, int]:
@@ -413,6 +432,12 @@ def _words_of_templates(plain: str) -> dict[str, int]:
             for word in _WORD.finditer(plain, start.end(), done):
                 found.setdefault(word[0], word.end())
     return found
+
+
+def _count(arguments: Sequence[str]) -> int | None:
+    """How many there are; None: a pack of them, or none that could be read."""
+    packed = any(argument.rstrip().endswith("...") for argument in arguments)
+    return len(arguments) if arguments and not packed else None
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
+from cuda_lsp.frontend.host.guards import Comparison, excluded
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.model import Dim3, Extents
 
@@ -44,10 +45,18 @@ class SizedLaunch:
 
 
 def sized_launches(
-    constants: HostConstants, configuration: Sequence[str], at: int, arguments: Sequence[str], given: Given
+    constants: HostConstants,
+    configuration: Sequence[str],
+    at: int,
+    arguments: Sequence[str],
+    given: Given,
+    held: Sequence[Comparison],
 ) -> tuple[SizedLaunch, ...]:
-    """Launches with different blocks that sizes make of a site whose block is not known; few, or none."""
-    return tuple(_Site(constants, configuration, at, arguments, given).launches())
+    """Launches with different blocks that sizes make of a site whose block is not known; few, or none.
+
+    ``held``: what holds at the site, which sizes may exclude.
+    """
+    return tuple(_Site(constants, configuration, at, arguments, given, held).launches())
 
 
 @frozen
@@ -57,6 +66,7 @@ class _Site:
     at: int
     arguments: Sequence[str]
     given: Given
+    held: Sequence[Comparison]
 
     def launches(self) -> list[SizedLaunch]:
         sizes = self._sizes()
@@ -67,7 +77,7 @@ class _Site:
         for values in rows:
             chosen = dict(zip(sizes, values, strict=False))
             block = self._block(Given(chosen))
-            if block is not None and block not in found:
+            if block is not None and block not in found and not self._excluded(chosen):
                 found[block] = self._of(block, chosen)
             if len(found) == _MOST_EXAMPLES:
                 break
@@ -98,6 +108,9 @@ class _Site:
         block = all_known(extents)
         fits = block is not None and min(block) > 0 and block[0] * block[1] * block[2] <= _MOST_THREADS
         return block if fits else None
+
+    def _excluded(self, sizes: Mapping[Key, int]) -> bool:
+        return excluded(self.held, self.constants, self.given.and_those(Given(sizes)))
 
     def _of(self, block: Dim3, sizes: Mapping[Key, int]) -> SizedLaunch:
         lower = upper = Given(sizes)

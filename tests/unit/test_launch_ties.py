@@ -1,0 +1,103 @@
+"""What a launch's sizes have to do with each other: sizes that its surroundings exclude make no launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.model import Dim3, Verdict
+from cuda_lsp.static.analyze import check_text
+
+HEAD = "__global__ void k(float* p, int n, int m);\n"
+
+
+def sites(text: str) -> tuple[LaunchSite, ...]:
+    return find_launches(Path("a.cu"), HEAD + text)
+
+
+def sized(body: str) -> list[Dim3]:
+    """The blocks that sizes make of the only launch in a function's body."""
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body} }}")
+    return [made.block for made in site.sized]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert(n % 32 == 0); k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 != 0) return; k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 == 0) k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 != 0) { m = 1; } else { k<<<1, dim3(n / 4, m)>>>(p, n, m); }",
+        "if (p) { g(); } else if (n % 32 != 0) { g(); } else { k<<<1, dim3(n / 4, m)>>>(p, n, m); }",
+    ],
+)
+def test_sizes_that_a_check_excludes_make_no_launch(body: str) -> None:
+    blocks = sized(body)
+    assert blocks
+    assert all(block[0] % 8 == 0 for block in blocks)
+
+
+def test_a_branch_that_is_not_taken_for_small_sizes_has_blocks_of_large_ones() -> None:
+    body = "bool small = n <= 128; int t = small ? 16 : 4; if (small) g(); else { k<<<1, t * n>>>(p, n, m); }"
+    body = body.replace("g();", "{ g(); }")
+    assert all(x > 4 * 128 for x, _, _ in sized(body))
+    assert sized(body)
+
+
+@pytest.mark.parametrize(
+    "body", ["if (n > 64) { g(); } else { B }", "if (m) { if (n > 64) { g(); } else { B } }"]
+)
+def test_what_the_if_asks_is_denied_in_its_else(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body.replace('B', 'k<<<1, 64>>>(p, n, m);')} }}")
+    assert "#1 <= 64" in site.conditions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n > 64) { g(); } k<<<1, 64>>>(p, n, m);",
+        "if (n > 64 && m) { g(); } else { k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) { g(); } else { n = m; k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) { g(); } else { g(); } { k<<<1, 64>>>(p, n, m); }",
+    ],
+)
+def test_what_no_else_denies_is_not_known(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body} }}")
+    assert "#1 <= 64" not in site.conditions
+
+
+OVERLOADS = """
+__global__ void k(float* a, const float* in, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n] + in[0];
+}
+__global__ void k(float* a, int n, int m) { if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n]; }
+void f(float* p, int n, int m) { k<<<1, 64>>>(p, p + 7, n, m); }
+void g(float* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+"""
+
+
+def test_a_launch_is_of_the_overload_that_takes_as_many_arguments() -> None:
+    first, second = check_text(Path("a.cu"), OVERLOADS, Settings()).kernels
+    assert first.verdict is Verdict.RACY
+    assert second.verdict is Verdict.RACE_FREE
+
+
+def test_defaults_may_fill_what_a_launch_does_not_pass() -> None:
+    text = """__global__ void k(float* out, int n, int width = 64) { out[blockIdx.x * width] = n; }
+void g(float* p, int n) { k<<<n, 64>>>(p, n); }"""
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.launches[0].block == (64, 1, 1)
+
+
+def test_a_local_constant_is_a_template_argument_though_templates_call_a_parameter_so() -> None:
+    text = """template <int N> __global__ void k(float* p);
+void f(float* p, int n) {
+    if (n % 4 == 0) { const int N = 4; k<N><<<1, 32 * N>>>(p); }
+    else { const int N = 1; k<N><<<1, 32 * N>>>(p); }
+}
+template <int N> void g(float* p) { k<N><<<1, 64>>>(p); }"""
+    found = [(site.template_arguments, site.block) for site in find_launches(Path("a.cu"), text)]
+    assert found == [("4", (128, 1, 1)), ("1", (32, 1, 1)), ("N", (64, 1, 1))]
