@@ -101,3 +101,15 @@ void f(float* p, int n) {
 template <int N> void g(float* p) { k<N><<<1, 64>>>(p); }"""
     found = [(site.template_arguments, site.block) for site in find_launches(Path("a.cu"), text)]
     assert found == [("4", (128, 1, 1)), ("1", (32, 1, 1)), ("N", (64, 1, 1))]
+
+
+def test_locals_of_a_macro_around_are_template_arguments_of_the_launch_in_a_macro_inside() -> None:
+    text = """template <int A, int B> __global__ void k(float* p);
+#define CALL(a) k<a, width><<<1, block>>>(p);
+#define LAUNCH(w) const int width = w; if (n) { CALL(8) } else { CALL(4) }
+void f(float* p, int n) {
+    dim3 block(64);
+    if (n > 3) { LAUNCH(16) } else { LAUNCH(32) }
+}"""
+    found = [site.template_arguments for site in find_launches(Path("a.cu"), text)]
+    assert found == ["8, 16", "4, 16", "8, 32", "4, 32"]

@@ -21,6 +21,10 @@ _BEFORE_BODY = re.compile(
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
+_DECLARED_AS = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s\Z")
+_BEFORE_CALLS = frozenset(
+    {"return", "else", "do", "throw", "new", "case", "and", "or", "not", "co_return", "co_await", "co_yield"}
+)
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
 _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
@@ -155,13 +159,18 @@ class HostFunctions:
         for function in (f for functions in known for f in functions._functions if f.references):
             for begin, opening, _ in self._uses.get(function.name, ()):
                 closing = self._host.closing(opening)
-                if closing < 0 or opening == function.opening:
+                if closing < 0 or opening == function.opening or self._declares(begin):
                     continue
                 arguments = whole_arguments(self._host.plain[opening + 1 : closing])
                 for text in (arguments[i].strip() for i in function.references if i < len(arguments)):
                     if text.isidentifier():
                         found.setdefault(text, []).append(begin)
         return found
+
+    def _declares(self, begin: int) -> bool:
+        """``dim3 block(n)``: a variable that is called like a function."""
+        before = _DECLARED_AS.search(self._host.plain, max(0, begin - 40), begin)
+        return before is not None and before[1] not in _BEFORE_CALLS
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[HostFunction]]:

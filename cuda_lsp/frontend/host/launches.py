@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from cuda_lsp.frontend.host.computed_arguments import computed_arguments, multiples
+from cuda_lsp.frontend.host.computed_arguments import computed_arguments, grids, multiples
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -353,6 +353,7 @@ class _Reader:
             if grid is not None:
                 axes = constants.known_extents(grid, at)
                 found += followed(constants, grid, at, launch.arguments, axes)
+                found += tuple(grids(constants, launch.configuration, launch.arguments, at))
             self._guards[key] = found
         return self._guards[key]
 

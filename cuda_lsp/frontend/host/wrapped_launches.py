@@ -80,10 +80,10 @@ def uses_of_macros(host: HostText) -> tuple[list[Use], list[tuple[int, int]]]:
     budget = _Budget()
     spans = dict(directives)
     used: dict[int, int] = {}
-    for begin, end, text, first in _expansions(host, macros, _NESTED, budget):
+    for begin, end, text, first, before in _expansions(host, macros, _NESTED, budget):
         if _outside(directives, begin):
             used[first] = spans[first]
-            for launch in _launches(text):
+            for launch in _launches(text, before):
                 if not budget.take():
                     return found, list(used.items())
                 found.append(Use(launch, begin, end))
@@ -133,11 +133,12 @@ def _uses_of(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _expansions(
-    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None
-) -> Iterator[tuple[int, int, str, int]]:
-    """Of each use: where it begins and ends, its text, and where its macro is defined.
+    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None, around: str = ""
+) -> Iterator[tuple[int, int, str, int, str]]:
+    """Of each use: where it begins and ends, its text, where its macro is defined, and what stands before.
 
-    ``at``: the place that ``host`` is the expansion of; None: it is the file.
+    ``at``: the place that ``host`` is the expansion of; None: it is the file. ``around``: what the macros
+    around have before it.
     """
     for match in _uses_of(macros).finditer(host.plain):
         known = macros[match[1]]
@@ -153,16 +154,18 @@ def _expansions(
         if budget.characters < 0:
             return
         place = match.start() if at is None else at
-        yield place, end + 1, expanded, macro.begin
+        before = "" if at is None else (around + host.plain[: match.start()])[-_FURTHEST:]
+        yield place, end + 1, expanded, macro.begin, before
         if depth:
-            for _, _, inner, first in _expansions(HostText(expanded), macros, depth - 1, budget, place):
-                yield place, end + 1, inner, first
+            inside = HostText(expanded)
+            for _, _, inner, first, outer in _expansions(inside, macros, depth - 1, budget, place, before):
+                yield place, end + 1, inner, first, outer
 
 
-def _launches(text: str) -> Iterator[Written]:
+def _launches(text: str, before: str) -> Iterator[Written]:
     host = HostText(text)
     for start, launch in every_launch(host):
-        yield _with_locals(launch, host.plain[max(0, start - _FURTHEST) : start])
+        yield _with_locals(launch, (before + host.plain[:start])[-_FURTHEST:])
 
 
 # -------------------------------------------------------------------------------------- functions
@@ -252,13 +255,22 @@ def _replaced(text: str, values: Mapping[str, str]) -> str:
 
 
 def _with_locals(launch: Written, before: str) -> Written:
-    """Names in the configuration that the text before the launch defines, replaced by their definitions."""
+    """Names in the configuration, and in template arguments, that the text before the launch defines.
+
+    They are replaced by their definitions.
+    """
     values = {m[1]: (m[2] or m[3]).strip() for m in _LOCAL.finditer(before)}
     values = {
         name: f"dim3({v})" if "," in v and not v.startswith("dim3") else v for name, v in values.items()
     }
+    if not values:
+        return launch
     configuration = [_replaced(_replaced(part, values), values) for part in launch.configuration]
-    return evolve(launch, configuration=configuration) if values else launch
+    template = launch.template_arguments
+    parts = [_replaced(part, values) for part in split_arguments(template or "")]
+    return evolve(
+        launch, configuration=configuration, template_arguments=", ".join(parts) if template else template
+    )
 
 
 __all__ = ["Use", "uses_of_functions", "uses_of_macros"]
