@@ -236,12 +236,12 @@ def endings_of(result: CheckResult, report: KernelReport) -> tuple[ToolError, ..
         late = any(stuck.late for stuck in trial.races.stuck)
         severity = Severity.WARNING if late else Severity.ERROR
         said = f"{report.name} did not come to its end on {result.device}: {failure}"
-        for stuck in trial.races.stuck:
-            for site, text, count, _ in waiting_places(stuck, result):
-                if site.site is not None:
-                    where = f"{said}; {count} threads of block {stuck.block} are at `{text}`"
-                    found.setdefault(site.site.range, ToolError(where, site.site.range, severity))
-        if not trial.races.stuck:
+        places = [(stuck, *place) for stuck in trial.races.stuck for place in waiting_places(stuck, result)]
+        for stuck, site, text, count, _ in places:
+            if site.site is not None:
+                where = f"{said}; {count} threads of block {stuck.block} are at `{text}`"
+                found.setdefault(site.site.range, ToolError(where, site.site.range, severity))
+        if not places:
             start = report.range.start
             line = evolve(report.range, end=Position(start.line + 1, 1))
             found.setdefault(line, ToolError(said, line, severity))

@@ -355,7 +355,6 @@ def test_what_is_guessed_is_said_before_the_run_and_in_its_result(linked: Client
     assert "Guessed: its template arguments" in linked.asked("window/showMessageRequest")["message"]
 
 
-@pytest.mark.skip(reason="open: since the last merge nothing tells where a loop that stores without end is")
 @needs_nvcc
 def test_a_loop_without_end_is_a_diagnostic_on_its_line(trusted: Client) -> None:
     text = SLOW.replace("o[0] != 1234567", "true").replace("{ }", "{ o[1] = 3; }")

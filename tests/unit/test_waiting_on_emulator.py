@@ -54,6 +54,9 @@ __global__ void never_unlocked(int* o) {
     while (atomicCAS(&taken, 0, 1) != 0) { }
     o[threadIdx.x] = 1;
 }
+__global__ void stores_for_ever(volatile int* o) {
+    while (true) { o[1] = 3; }
+}
 __global__ void lane_behind(volatile int* o) {
     if (threadIdx.x == 0) while (o[0] == 0) { }
     else if (threadIdx.x == 1) o[0] = 1;
@@ -129,7 +132,11 @@ def test_a_lane_waits_for_one_behind_it(module):
 
 @pytest.mark.parametrize(
     ("entry", "waits", "text"),
-    [("never_unlocked", 63, "taken"), ("flag_that_nobody_sets", 64, "o[0]")],
+    [
+        ("never_unlocked", 63, "taken"),
+        ("flag_that_nobody_sets", 64, "o[0]"),
+        ("stores_for_ever", 64, "o[1]"),
+    ],
 )
 def test_a_loop_that_nobody_ends_is_named_before_the_deadline(module, entry, waits, text):
     result = outcome(module, entry, deadline=60)

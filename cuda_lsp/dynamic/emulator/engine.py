@@ -8,6 +8,7 @@ the opposite order of warps, because control flow may have depended on the racy 
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import OrderedDict
@@ -262,8 +263,12 @@ class Launch:
         return Stuck(self.blocks[int(block)], told, exited, waiting.spinning, waiting.late)
 
     def _polled(self, number: int) -> int | None:
-        """The access before an instruction of a loop: what its threads ask again and again."""
-        return next((self.site_of[k] for k in range(number, -1, -1) if self.site_of[k] is not None), None)
+        """The access nearest to an instruction of a loop: what its threads do again and again.
+
+        The one before it, if there is any: what a jump back hangs on.
+        """
+        near = itertools.chain(range(number, -1, -1), range(number + 1, len(self.site_of)))
+        return next((self.site_of[k] for k in near if self.site_of[k] is not None), None)
 
     def _not_covered(self) -> Iterable[str]:
         if self.cut:

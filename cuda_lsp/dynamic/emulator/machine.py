@@ -84,9 +84,8 @@ class Machine:
                 )
                 if ended:
                     return
-            elif self.native is None and (
-                self.compiled or (steps and steps % (2 * often) == 0)
-            ):  # shorter ones end before it pays
+            elif self.native is None and (self.compiled or (steps and steps % (2 * often) == 0)):
+                # shorter launches end before it pays
                 self._join(often)
             steps += 1
             if steps % often == 0 and time.monotonic() > self.deadline:

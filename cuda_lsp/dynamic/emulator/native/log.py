@@ -23,10 +23,7 @@ from cuda_lsp.dynamic.runs import WARP
 
 Array = Any
 
-_ROW = np.dtype([
-    *((name, np.int32) for name in ("number", "size", "mode", "kind", "known", "tick")),
-    *((name, np.int64) for name in ("sequence", "start", "count")),
-])  # fmt: skip
+_ROW = np.dtype(Row)
 _FEW_PATTERNS = 1 << 12  # of one instruction; more are found when they are looked for again
 _FLOAT = 2  # of ``kind``
 

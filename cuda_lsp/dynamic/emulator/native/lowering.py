@@ -149,6 +149,11 @@ class _Block:
         self._drop(*given)
         return Value(result, kind)
 
+    def _operate(self, name: str, *given: Value, constant: int = 0) -> Value:
+        """The operation of a row that is there."""
+        number = NUMBERS[name]
+        return self._emit(FIRST + number, ROWS[number].result, given, constant)
+
     # ------------------------------------------------------------------------------- statements
 
     def _statement(self, line: ast.stmt) -> None:
@@ -189,7 +194,7 @@ class _Block:
         self, code: int, number: ast.expr, where: ast.expr, kind: ast.expr, mask: ast.expr, parts: list[Value]
     ) -> None:
         name, address = _text(kind), self._one(where)
-        under = () if isinstance(mask, ast.Name) and mask.id == _ALL else (self._one(mask),)
+        under = () if _is_named(mask, _ALL) else (self._one(mask),)
         if address.kind != "i8" or any(SIZES[p.kind] != SIZES[name] for p in parts) or len(parts) > 8:
             raise PythonOnly("an access of another width")
         self.operations.append(
@@ -285,15 +290,13 @@ class _Block:
         vectors: tuple[ast.expr, ...],
         constant: int = 0,
     ) -> Value | tuple[Value, ...]:
-        number = NUMBERS.get(name)
-        if number is not None:
-            return self._emit(FIRST + number, ROWS[number].result, given, constant)
-        first = NUMBERS.get(f"{name[:-1]}#0)")
-        if first is not None:  # two results, an operation each
+        if name in NUMBERS:
+            return self._operate(name, *given, constant=constant)
+        parts = [f"{name[:-1]}#{k})" for k in (0, 1)]
+        if parts[0] in NUMBERS:  # two results, an operation each
             for value in given:
                 self._keep(value)
-            one = self._emit(FIRST + first, ROWS[first].result, given)
-            return one, self._emit(FIRST + first + 1, ROWS[first + 1].result, given)
+            return tuple(self._operate(part, *given) for part in parts)
         return self._called(node, given, vectors)
 
     def _called(
@@ -334,10 +337,10 @@ class _Block:
                 if SIZES[target] != SIZES[value.kind] or "b1" in (target, value.kind):
                     raise PythonOnly("a view of another width")
                 return Value(value.slot, target)
-            case ast.Attribute(inner, "astype"), [kind] if not _is_module(inner):
+            case ast.Attribute(inner, "astype"), [kind] if not _is_named(inner, "np"):
                 return self._cast(node, inner, kind)
             case ast.Name("keep"), [mask, new, old]:
-                if isinstance(mask, ast.Name) and mask.id == _ALL:
+                if _is_named(mask, _ALL):
                     return self._value(new)
                 return self._chosen(mask, new, old)
             case ast.Name("select"), [condition, new, old]:
@@ -352,13 +355,13 @@ class _Block:
         name = f"np.where({','.join(v.kind for v in given)})"
         if name not in NUMBERS:
             raise PythonOnly(name)
-        return self._emit(FIRST + NUMBERS[name], given[1].kind, given)
+        return self._operate(name, *given)
 
     def _cast(self, node: ast.Call, inner: ast.expr, kind: ast.expr) -> Value | tuple[Value, ...]:
         if (
             isinstance(inner, ast.Call)
             and isinstance(inner.func, ast.Attribute)
-            and _is_services(inner.func.value)
+            and _is_named(inner.func.value, "S")
         ):
             name, arguments = inner.func.attr, inner.args
             if name in ("symbol", "param_address"):
@@ -374,7 +377,7 @@ class _Block:
         if "clock" in name or "globaltimer" in name:
             raise PythonOnly(name)
         value = self._row(name, "u4")
-        return value if kind == "u4" else self._emit(FIRST + NUMBERS[f"astype(u4,{kind})"], kind, (value,))
+        return value if kind == "u4" else self._operate(f"astype(u4,{kind})", value)
 
     def _kind(self, node: ast.expr) -> str:
         kind = self.shared.constants.get(node.id) if isinstance(node, ast.Name) else None
@@ -400,22 +403,13 @@ class _Block:
             raise PythonOnly(space)
         found: list[Value] = []
         for one in ("shared", "local") if space == "global" else (space,):
-            bounds = [
-                self._emit(
-                    FIRST + NUMBERS[f"{word}(i8,i8)"],
-                    "b1",
-                    (self._keep(address), self._pooled("i8", end, one)),
-                )
+            low, high = (
+                self._operate(f"{word}(i8,i8)", self._keep(address), self._pooled("i8", end, one))
                 for word, end in (("ge", "low"), ("lt", "high"))
-            ]
-            found.append(
-                self._emit(FIRST + NUMBERS["&(b1)".replace("b1", "b1,b1")], "b1", (bounds[0], bounds[1]))
             )
+            found.append(self._operate("&(b1,b1)", low, high))
         self._drop(address)
-        if len(found) == 1:
-            return found[0]
-        either = self._emit(FIRST + NUMBERS["|(b1,b1)"], "b1", (found[0], found[1]))
-        return self._emit(FIRST + NUMBERS["~(b1)"], "b1", (either,))
+        return found[0] if len(found) == 1 else self._operate("~(b1)", self._operate("|(b1,b1)", *found))
 
     def _function(self, node: ast.Call, word: str, arguments: list[ast.expr]) -> Value | tuple[Value, ...]:
         vectors = tuple(a for a in arguments if not self._is_constant(a))
@@ -441,12 +435,8 @@ class _Block:
         )
 
 
-def _is_services(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "S"
-
-
-def _is_module(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "np"
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _text(node: ast.expr) -> str:
