@@ -84,7 +84,7 @@ class HostConstants:
 
     def integer(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> int | None:
         """The value of an expression at a position; None: not constant."""
-        with self._with(given):
+        with self.knowing(given):
             return self._integer(text, before, _DEPTH)
 
     def extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Dim3 | None:
@@ -93,12 +93,12 @@ class HostConstants:
 
     def known_extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""
-        with self._with(given):
+        with self.knowing(given):
             return self._extents(text, before, _DEPTH)
 
     def missing(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> frozenset[Key]:
         """What an extent, or an integer, hangs on that is not known."""
-        with self._with(given):
+        with self.knowing(given):
             self._missed = set()
             self._extents(text, before, _DEPTH)
             return frozenset(self._missed)
@@ -137,7 +137,8 @@ class HostConstants:
         return self._plain[first + 1 : self._plain.find(" ", position)]
 
     @contextmanager
-    def _with(self, given: Given) -> Generator[None]:
+    def knowing(self, given: Given) -> Generator[None]:
+        """What is asked inside without anything else given is asked on this way."""
         outer, work, told = self._given, self._work, given != NOTHING_GIVEN
         if told:
             self._given, self._work = given, 0

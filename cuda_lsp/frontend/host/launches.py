@@ -35,6 +35,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
@@ -332,9 +333,9 @@ class _Reader:
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=grid_axes,
             block_axes=block_axes,
-            conditions=self._conditions(launch, at, block, grid),
+            conditions=self._conditions(launch, at, given.taken),
             shared=self._shared(launch, at),
-            computed=self._computed_from_others(launch, at),
+            computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             passed=_count(launch.arguments),
         )
@@ -344,25 +345,29 @@ class _Reader:
             self._held[at] = comparisons(self._file.host, self._file.constants, at)
         return self._held[at]
 
-    def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
-        key = (at, block, grid, tuple(launch.arguments))
+    def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
+        grid, block = (*launch.configuration, None, None)[:2]
+        key = (at, taken, tuple(launch.configuration), tuple(launch.arguments))
         if key not in self._guards:
-            constants = self._file.constants
-            found = guards(self._comparisons(at), constants, at, block, launch.arguments)
-            found += tuple(multiples(constants, launch.arguments, at))
-            if grid is not None:
-                axes = constants.known_extents(grid, at)
-                found += followed(constants, grid, at, launch.arguments, axes)
-                found += tuple(grids(constants, launch.configuration, launch.arguments, at))
+            constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
+            held = self._comparisons(at)
+            with constants.knowing(way):
+                found = guards(held, constants, at, block, launch.arguments)
+                found += tuple(multiples(constants, launch.arguments, at))
+                if grid is not None:
+                    axes = constants.known_extents(grid, at)
+                    found += followed(constants, grid, at, launch.arguments, axes, way)
+                    found += tuple(grids(constants, launch.configuration, launch.arguments, at))
             self._guards[key] = found
         return self._guards[key]
 
-    def _computed_from_others(self, launch: Written, at: int) -> Mapping[int, Formula]:
-        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+    def _computed_from_others(self, launch: Written, at: int, taken: Taken) -> Mapping[int, Formula]:
+        key = (at, taken, tuple(launch.configuration), tuple(launch.arguments))
         if key not in self._computed:
-            self._computed[key] = computed_arguments(
-                self._file.constants, launch.configuration, launch.arguments, at
-            )
+            constants = self._file.constants
+            with constants.knowing(evolve(NOTHING_GIVEN, taken=taken)):
+                found = computed_arguments(constants, launch.configuration, launch.arguments, at)
+            self._computed[key] = found
         return self._computed[key]
 
     def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
