@@ -65,7 +65,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
-from cuda_lsp.frontend.told_launches import with_launches
+from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
@@ -398,15 +398,17 @@ class Translation:
         passed = Passed(shared_arguments(source, sites), one_buffer(source, sites), computed)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, passed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
+        formulas, common = formulas_in(kernel, computed), common_conditions(source, sites)
         return evolve(
             kernel,
+            said=said_of_launches(kernel, source, sites, common, formulas) if directive is None else {},
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
             directives=self._kernel_directives(
                 kernel,
                 directive,
-                conditions_of(common_conditions(source, sites), kernel, formulas_in(kernel, computed)),
+                conditions_of(common, kernel, formulas),
             ),
             digest=source.digest,
             mangled=source.mangled,

@@ -48,7 +48,15 @@ def test_a_branch_that_is_not_taken_for_small_sizes_has_blocks_of_large_ones() -
 
 
 @pytest.mark.parametrize(
-    "body", ["if (n > 64) { g(); } else { B }", "if (m) { if (n > 64) { g(); } else { B } }"]
+    "body",
+    [
+        "if (n > 64) { g(); } else { B }",
+        "if (m) { if (n > 64) { g(); } else { B } }",
+        "if (n > 64) g(); else B",
+        "if (n > 64) g(n, (m)); else if (m) h(); else B",
+        "if (n > 64) g(); else if (m) h(); else if (p) { B }",
+        "if (n > 64) g(); else { if (m) h(); B }",
+    ],
 )
 def test_what_the_if_asks_is_denied_in_its_else(body: str) -> None:
     (site,) = sites(f"void f(float* p, int n, int m) {{ {body.replace('B', 'k<<<1, 64>>>(p, n, m);')} }}")
@@ -62,6 +70,8 @@ def test_what_the_if_asks_is_denied_in_its_else(body: str) -> None:
         "if (n > 64 && m) { g(); } else { k<<<1, 64>>>(p, n, m); }",
         "if (n > 64) { g(); } else { n = m; k<<<1, 64>>>(p, n, m); }",
         "if (n > 64) { g(); } else { g(); } { k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) g(); else h(); k<<<1, 64>>>(p, n, m);",
+        "if (n > 64) if (m) g(); else k<<<1, 64>>>(p, n, m);",
     ],
 )
 def test_what_no_else_denies_is_not_known(body: str) -> None:
@@ -113,3 +123,32 @@ void f(float* p, int n) {
 }"""
     found = [site.template_arguments for site in find_launches(Path("a.cu"), text)]
     assert found == ["8, 16", "4, 16", "8, 32", "4, 32"]
+
+
+APART = """__global__ void k(float* a, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n];
+}
+void f(float* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+void g(float* p, int n, int m) { LAUNCH }
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        ("k<<<1, 32>>>(p, 32, m);", Verdict.RACE_FREE),
+        ("if (m < 8 && n > 8) k<<<1, 64>>>(p, n, m);", Verdict.RACY),  # one launch with the first
+        ("k<<<1, 32>>>(p, n, m);", Verdict.RACY),
+        ("k<<<1, unknown()>>>(p, n, m);", Verdict.RACY),  # nobody looks at it alone
+    ],
+)
+def test_what_holds_at_one_launch_counts_for_it_alone(launch: str, verdict: Verdict) -> None:
+    (kernel,) = check_text(Path("a.cu"), APART.replace("LAUNCH", launch), Settings()).kernels
+    assert kernel.verdict is verdict
+
+
+def test_sizes_that_a_branch_excludes_are_not_among_those_of_a_block() -> None:
+    text = "void f(float* p, int n) { if (n > 512) { k<<<1, n > 64 ? 256 : n>>>(p, n / 4, 1); } }"
+    (site,) = sites(text)
+    ((made,),) = (site.sized,) if site.sized else (((None,)),)
+    assert made is not None and any("#1 >= 128" in condition for condition in made.conditions)

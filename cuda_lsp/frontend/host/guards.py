@@ -29,10 +29,13 @@ _CALL = re.compile(r"\w\s?\(|\.(?!\s?[xyz]\b)|\d\.|\)\s?\(")
 _LEAVES = re.compile(
     r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
 )
-_ELSE_BEFORE = re.compile(r"\}\s?else\s?\Z")
+_ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
+_FIRST_ELSE = re.compile(r"\s?else\s")
+_ENDS = re.compile(r"[;{}]")
 _TERM = re.compile(r"#|blockDim")
 _IFS = ("if", "constexpr")
 _LONGEST_ELSE = 10
+_LONGEST_STATEMENT = 2000
 _MOST = 40
 """Comparisons at one launch."""
 
@@ -117,28 +120,46 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         closing = host.parentheses.get(match.end() - 1, at)
         if closing < at:
             yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
+    first = _FIRST_ELSE.match(plain, begin + 1, at)
+    if first is not None:
+        yield from _denied_by_else(host, constants, first.end())
     inside, brace = at, braces.begin(at)
     while brace >= max(function.body, at - FURTHEST):
         yield from _before(host, constants, brace, inside)
         header = constants.functions.header_of(brace) if brace > function.body else None
         if header is not None and header[0] in _IFS:
             yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
-        yield from _denied_by_else(host, constants, brace)
+            keyword = plain.rfind("if", 0, header[1])
+            yield from _denied_by_else(host, constants, keyword)
+        else:
+            yield from _denied_by_else(host, constants, brace)
         inside, brace = brace, braces.begin(brace - 1)
 
 
-def _denied_by_else(host: HostText, constants: HostConstants, brace: int) -> Iterator[Comparison]:
-    """What the ``if``s before a block ask to whose ``else`` it belongs: none of that holds in it."""
+def _denied_by_else(host: HostText, constants: HostConstants, begin: int) -> Iterator[Comparison]:
+    """What the ``if``s ask to whose ``else`` belongs what begins here: none of that holds in it."""
     plain = host.plain
-    while True:
-        header = constants.functions.header_of(brace)
-        begin = plain.rfind("if", 0, header[1]) if header is not None and header[0] in _IFS else brace
-        other = _ELSE_BEFORE.search(plain, max(0, begin - _LONGEST_ELSE), begin)
-        brace = host.braces.begin(other.start() - 1) if other is not None else -1
-        header = constants.functions.header_of(brace) if brace >= 0 else None
-        if header is None or header[0] not in _IFS:
+    while (other := _ELSE_BEFORE.search(plain, max(0, begin - _LONGEST_ELSE), begin)) is not None:
+        end = other.start()
+        if plain[end] == "}":
+            header = constants.functions.header_of(host.braces.begin(end - 1))
+            asked = header[1:] if header is not None and header[0] in _IFS else None
+        else:
+            asked = _if_of_statement(host, end)
+        if asked is None:
             return
-        yield from _denied(plain[header[1] + 1 : header[2]], header[1] + 1)
+        yield from _denied(plain[asked[0] + 1 : asked[1]], asked[0] + 1)
+        begin = plain.rfind("if", 0, asked[0])
+
+
+def _if_of_statement(host: HostText, end: int) -> tuple[int, int] | None:
+    """The parentheses of the ``if`` whose statement, without braces, ends here."""
+    for match in reversed(list(_IF.finditer(host.plain, max(0, end - _LONGEST_STATEMENT), end))):
+        closing = host.closing(match.end() - 1)
+        if 0 < closing < end:
+            simple = _ENDS.search(host.plain, closing + 1, end) is None
+            return (match.end() - 1, closing) if simple else None
+    return None
 
 
 def _denied(condition: str, place: int) -> Iterator[Comparison]:

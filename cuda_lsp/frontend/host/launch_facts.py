@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
@@ -23,7 +23,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, ToolError
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
@@ -151,11 +151,46 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
     plain = [c for c in (told[0] if told else ()) if all(c in conditions for conditions in told)]
     shared += [c for c in plain if not any(c == known.replace("#u", "#") for known in shared)]
 
-    def named(match: re.Match[str]) -> str:
+    return tuple(_named(condition, names) for condition in shared)
+
+
+def _named(condition: str, names: Sequence[str]) -> str:
+    """A condition with the kernel's names for positions."""
+
+    def name(match: re.Match[str]) -> str:
         position = int(match[2])
         return (_NO_SIGN if match[1] else "") + names[position] if position < len(names) else "?"
 
-    return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
+    return _ARGUMENT.sub(name, condition)
+
+
+def conditions_by_launch(
+    kernel: KernelSource, sites: Iterable[LaunchSite], launches: Iterable[LaunchConfig]
+) -> dict[tuple[Site | None, Dim3], tuple[str, ...]]:
+    """What holds at single ``launches``, by their place and block; nothing where they stand for others too.
+
+    Launches that are analysed as one have in common what holds at all of them.
+    """
+    own = _sites_of(kernel, sites)
+    looked_at = {(launch.site, launch.block) for launch in launches}
+    alike: dict[object, list[tuple[LaunchConfig, LaunchSite]]] = {}
+    for site in [s for s in own if not s.left_out] or own:
+        told = site.configuration(kernel.parameters, kernel.template_arguments)
+        made = [told] if told is not None else list(site.by_sizes(kernel.parameters))
+        if not made or any((launch.site, launch.block) not in looked_at for launch in made):
+            return {}
+        for launch in made:
+            arguments = tuple(sorted(launch.arguments.items()))
+            one = (launch.block, launch.grid, launch.dynamic_shared, arguments)
+            alike.setdefault(one, []).append((launch, site))
+    found: dict[tuple[Site | None, Dim3], tuple[str, ...]] = {}
+    for group in alike.values():
+        shared = [c for c in group[0][1].conditions if all(c in site.conditions for _, site in group)]
+        named = [_named(condition, kernel.parameters) for condition in shared]
+        for launch, _ in group:
+            key = (launch.site, launch.block)
+            found[key] = tuple(c for c in named if key not in found or c in found[key])
+    return found
 
 
 def conditions_of(

@@ -154,7 +154,10 @@ class _Site:
 
     def _range(self, block: Dim3, size: Key) -> tuple[int, int] | None:
         """The least and largest size that give this block, as far as trying tells; None: there are gaps."""
-        makes: Callable[[int], bool] = lambda value: self._block(Given({size: value})) == block  # noqa: E731
+
+        def makes(value: int) -> bool:
+            return self._block(Given({size: value})) == block and not self._excluded({size: value})
+
         made = [makes(value) for value in _TRIED]
         if not any(made):
             return None

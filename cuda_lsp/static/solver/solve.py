@@ -98,7 +98,7 @@ class _Refinement:
     def of(self, launches: Sequence[LaunchConfig]) -> SolverResult:
         merged = Attempt()
         for launch in launches[: self.budget.launches] or [LaunchConfig((256, 1, 1))]:
-            merged.absorb(self._settled(launch))
+            merged.absorb(evolve(self, kernel=_under(self.kernel, launch))._settled(launch))
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
@@ -202,6 +202,15 @@ class _Refinement:
             return False
         pairs = (OpenPair(p, facts, query, None) for p, facts in candidates)
         return all(isinstance(first_answer(FOR_EVERY_LAUNCH, pair), Proved) for pair in pairs)
+
+
+def _under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
+    """The kernel as this launch runs it; what holds at one only, where each of them is looked at."""
+    said = kernel.said_of(launch) if len(kernel.launches) <= budgets.MOST_LAUNCHES else ()
+    if not said:
+        return kernel
+    directives = kernel.directives
+    return evolve(kernel, directives=evolve(directives, assumptions=(*directives.assumptions, *said)))
 
 
 def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
