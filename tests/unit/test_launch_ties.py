@@ -8,6 +8,7 @@ import pytest
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.passed_types import may_be_one
 from cuda_lsp.model import Dim3, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -152,3 +153,57 @@ def test_sizes_that_a_branch_excludes_are_not_among_those_of_a_block() -> None:
     (site,) = sites(text)
     ((made,),) = (site.sized,) if site.sized else (((None,)),)
     assert made is not None and any("#1 >= 128" in condition for condition in made.conditions)
+
+
+HALVES = """
+template <typename T> __global__ void k(T* out, const T* in, int n);
+template <typename T> void f(T* out, const T* in, int n) {
+    if (BRANCH) k<<<1, 64>>>((half2*)out, (const half2*)in, n);
+    else k<T><<<1, 128>>>(out, in, n);
+}
+template void f<float>(float* out, const float* in, int n);
+template void f(half* out, const half* in, int n);
+"""
+
+
+@pytest.mark.parametrize("branch", ["sizeof(T) == 2", "std::is_same<T, half>::value", "is_same_v<T, __half>"])
+def test_a_branch_on_a_type_is_taken_by_instances_of_this_type(branch: str) -> None:
+    found = find_launches(Path("a.cu"), HALVES.replace("BRANCH", branch))
+    assert [(s.template_arguments, s.block, s.types[0].strip()) for s in found] == [
+        (None, (64, 1, 1), "half2*"),
+        ("float", (128, 1, 1), "float*"),
+    ]
+
+
+def test_a_launch_is_of_the_instance_whose_pointers_it_passes() -> None:
+    text = """#include <cuda_fp16.h>
+template <typename T> __global__ void k(T* a, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n];
+}
+void f(float* p, int n, int m) { k<<<1, 64>>>(p, n, m); }
+void g(int* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+void h(void* p, int n, int m) { if (m <= n) k<<<1, 64>>>((half*)p, n, m); }
+"""
+    kernels = check_text(Path("a.cu"), text, Settings()).kernels
+    assert {k.name.partition("<")[2].rpartition("::")[2]: k.verdict for k in kernels} == {
+        "float>": Verdict.RACY,
+        "int>": Verdict.RACE_FREE,
+        "__half>": Verdict.RACE_FREE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("passed", "taken", "fits"),
+    [
+        ("const half*", "const __cuda_lsp_narrow::__half *", True),
+        ("uint32_t *", "unsigned int *__restrict", True),
+        ("float*", "int *", False),
+        ("half4*", "float *", False),
+        ("real*", "float *", True),  # whatever that is
+        ("void*", "float *", True),
+        ("size_t", "int", True),  # numbers are converted
+        ("float**", "float *", False),
+    ],
+)
+def test_pointers_of_known_types_fit_or_not(passed: str, taken: str, fits: bool) -> None:
+    assert may_be_one(passed, taken) is fits

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend.host.branches import parts_of
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
+from cuda_lsp.frontend.host.passed_types import settled
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
@@ -40,6 +41,7 @@ _MOST = 40
 """Comparisons at one launch."""
 
 
+NO_TYPES: Mapping[str, str] = {}
 Comparison = tuple[str, int]
 """A condition of the host, and where its names are looked up."""
 
@@ -67,9 +69,17 @@ def guards(
     return tuple(found)
 
 
-def excluded(held: Iterable[Comparison], constants: HostConstants, given: Given) -> bool:
-    """Whether something ``held`` at a place is false for these values: no way comes there with them."""
-    return any(constants.integer(text, place, given) == 0 for text, place in held)
+def excluded(
+    held: Iterable[Comparison],
+    constants: HostConstants,
+    given: Given,
+    types: Mapping[str, str] = NO_TYPES,
+) -> bool:
+    """Whether something ``held`` at a place is false for these values: no way comes there with them.
+
+    ``types``: what template parameters stand for.
+    """
+    return any(constants.integer(settled(text, types), place, given) == 0 for text, place in held)
 
 
 class _Terms:

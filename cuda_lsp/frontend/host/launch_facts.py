@@ -16,6 +16,7 @@ from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.passed_types import known_type, may_be_one
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText, split_arguments
@@ -323,13 +324,19 @@ def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchS
 
 
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
-    """Whether a launch may be of this instantiation: literal template arguments must agree."""
+    """Whether a launch may be of this instantiation: types and literal template arguments must agree."""
+    taken = kernel.parameter_types
+    if any(i < len(taken) and not may_be_one(type, taken[i]) for i, type in site.types.items()):
+        return False
     if not kernel.template_arguments or not site.template_arguments:
         return True
     written = [part.strip() for part in split_arguments(site.template_arguments)]
     if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
         return False  # another template of that name
     for text, actual in zip(written, kernel.template_arguments, strict=False):
+        types = known_type(text), known_type(actual)
+        if None not in types and types[0] != types[1]:
+            return False
         literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
         if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
             return False

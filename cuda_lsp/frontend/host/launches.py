@@ -22,7 +22,6 @@ from cuda_lsp.frontend.host.contexts import (
     Ways,
     local_facts,
     no_callers,
-    renamed,
 )
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
@@ -36,6 +35,7 @@ from cuda_lsp.frontend.host.host_constants import (
 )
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.known_values import Taken
+from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
@@ -75,7 +75,7 @@ class LaunchSite:
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
-    ``passed``: how many arguments it has, None where that is not known.
+    ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
     """
 
     kernel: str
@@ -95,6 +95,7 @@ class LaunchSite:
     sized: tuple[SizedLaunch, ...] = ()
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
     pointed: tuple[Pointed, ...] = ()
+    types: Mapping[int, str] = field(factory=dict[int, str])
     passed: int | None = None
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
@@ -247,13 +248,17 @@ class _Reader:
             plain = [self._site(launch, at, place, given, given) for given in facts]
             known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
-        if known and not self._depends(template, at):
+        held = self._comparisons(at)
+        asked = (*template, *(text for text, _ in held))
+        if known and not self._depends(asked, at):
             yield from plain
             return
         needed = template if known or block is None else (block, *template)
-        texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        held, every = self._comparisons(at), self._ways.to(self._file, at, texts)
-        ways = [way for way in every if not excluded(held, self._file.constants, way.given)]
+        texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
+        constants, every = self._file.constants, self._ways.to(self._file, at, texts)
+        ways = [way for way in every if not excluded(held, constants, way.given, way.types)]
+        if every and all(way.types and excluded(held, constants, NOTHING_GIVEN, way.types) for way in every):
+            return  # no instance of the function around comes here
         if known:
             yield from self._instances(ways, launch, at, plain)
             return
@@ -261,7 +266,9 @@ class _Reader:
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
         if not told:
-            yield from (self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True))
+            made = [self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True)]
+            typed = [way for way in ways if way.types]
+            yield from self._instances(typed, launch, at, made) if typed else made
 
     def _by_sizes(self, site: LaunchSite, given: Given, launch: Written, at: int) -> LaunchSite:
         """With launches that it makes for some sizes, where its block is not known."""
@@ -293,10 +300,28 @@ class _Reader:
         self, ways: Iterable[Context], launch: Written, at: int, sites: Sequence[LaunchSite]
     ) -> Iterator[LaunchSite]:
         """The same launches, with template arguments as the ways to them tell these."""
-        written = dict.fromkeys(self._instance(way, launch, at) for way in ways)
+        instances = ((self._instance(way, launch, at), self._types(launch, at, way.types)) for way in ways)
+        written = {(text, tuple(types.items())): types for text, types in instances}
         for site in sites:
-            yield from (evolve(site, template_arguments=text) for text in written)
+            for (text, _), types in written.items():
+                yield evolve(site, template_arguments=text, types=types)
             yield from () if written else (site,)
+
+    def _types(self, launch: Written, at: int, stand_for: Mapping[str, str]) -> Mapping[int, str]:
+        """The types of arguments, by position, as far as they are told."""
+        found = (
+            (i, passed_type(text, lambda n: self._declared(n, at))) for i, text in enumerate(launch.arguments)
+        )
+        return {i: renamed(type, stand_for) for i, type in found if type is not None}
+
+    def _declared(self, name: str, at: int) -> str | None:
+        """The words before the name of a variable where it is declared."""
+        constants = self._file.constants
+        key, reached = constants.declared(name, at), constants.reached(name, at)
+        if key is None or reached is None:
+            return None
+        words = constants.words_before(key[1], "(,<" if reached.definition.text is None else ";{}")
+        return words.rpartition(name)[0]
 
     def _instance(self, way: Context, launch: Written, at: int) -> str | None:
         written = self._evaluated(launch.template_arguments, at, way.given)
@@ -309,7 +334,8 @@ class _Reader:
             place = file.site(begin, end)
         arguments = way.given if way.program or way.place is None else way.local
         site = self._site(launch, at, place, way.given, arguments)
-        return evolve(site, template_arguments=self._instance(way, launch, at))
+        types = self._types(launch, at, way.types)
+        return evolve(site, template_arguments=self._instance(way, launch, at), types=types)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
@@ -337,6 +363,7 @@ class _Reader:
             shared=self._shared(launch, at),
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
+            types=self._types(launch, at, {}),
             passed=_count(launch.arguments),
         )
 
