@@ -77,7 +77,8 @@ def _range(function: HostFunction) -> tuple[int, int]:
 class Call:
     """``name<template_arguments>(arguments)``: offsets of its first character and of what is behind it.
 
-    ``explicit``: no call, but an explicit instantiation, which has no arguments; ``declared``: its parameters.
+    ``explicit``: no call, but an explicit instantiation, which has no arguments; its parameters are
+    ``declared``.
     """
 
     name: str

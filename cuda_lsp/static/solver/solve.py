@@ -19,6 +19,7 @@ from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
+from cuda_lsp.static.findings.conditions import Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
@@ -234,7 +235,8 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
         if finding.certain and finding.conditions and sites in query.shown:
             p, facts, arguments = query.shown[sites]
             conditions = worded(finding.conditions, p, facts, arguments, query)
-            attempt.findings[sites] = evolve(finding, conditions=conditions)
+            told = evolve(finding, conditions=conditions)
+            attempt.findings[sites] = told.doubted(Open.ARGUMENTS) if below_zero(conditions) else told
 
 
 def _own_copies(found: Sequence[OwnCopy], query: Query) -> Iterator[str]:
