@@ -9,7 +9,7 @@ import pytest
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.frontend.host.passed_types import may_be_one
-from cuda_lsp.model import Dim3, Verdict
+from cuda_lsp.model import Dim3, LaunchSource, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 HEAD = "__global__ void k(float* p, int n, int m);\n"
@@ -207,3 +207,48 @@ void h(void* p, int n, int m) { if (m <= n) k<<<1, 64>>>((half*)p, n, m); }
 )
 def test_pointers_of_known_types_fit_or_not(passed: str, taken: str, fits: bool) -> None:
     assert may_be_one(passed, taken) is fits
+
+
+RECORD = """struct Params { float* out; int m; int n; };
+__global__ void k(Params params) { params.out[blockIdx.x * params.n + threadIdx.x] = threadIdx.x; }
+void f(Params params) { LAUNCH }
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "conditions"),
+    [
+        ("if (params.n == 64) k<<<params.m, 64>>>(params);", {"#u0.n == 64", "gridDim.x == #u0.m"}),
+        ("if (params.n % 4 == 0) { k<<<1, 64>>>(params); }", {"#u0.n % 4 == 0"}),
+        ("CHECK(params.n >= params.m); k<<<1, 64>>>(params);", {"#u0.n >= #u0.m"}),
+        ("if (params.n == 64) { params.n = 8; k<<<1, 64>>>(params); }", set()),
+        ("if (params.n == 64) { change(&params); k<<<1, 64>>>(params); }", set()),
+        ("if (params.size() == 64) k<<<1, 64>>>(params);", set()),
+        ("if (params.a.n == 64) k<<<1, 64>>>(params);", set()),
+    ],
+)
+def test_fields_of_a_record_that_is_passed_are_compared(launch: str, conditions: set[str]) -> None:
+    (site,) = find_launches(Path("a.cu"), RECORD.replace("LAUNCH", launch))
+    assert set(site.conditions) == conditions
+
+
+def test_what_a_taken_branch_asks_holds_at_the_launch_behind_it() -> None:
+    text = "void f(float* p, int n, int m) { int t = n; if (n % 32 != 0) { t = 256; } k<<<m, t>>>(p, n, m); }"
+    found = [s for s in sites(text) if s.block is not None]
+    assert found and all("#1 % 32 != 0" in site.conditions for site in found)
+    text = text.replace("t = 256;", "t = 256; n = 32;")
+    assert not any("#1 % 32 != 0" in site.conditions for site in sites(text))
+
+
+def test_a_block_that_follows_a_field_tells_the_field() -> None:
+    text = RECORD.replace("LAUNCH", "k<<<params.m, params.n>>>(params);")
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.launches[0].source is LaunchSource.SIZES
+    assert kernel.verdict is Verdict.RACE_FREE
+
+
+def test_a_race_that_only_numbers_below_zero_show_is_possible() -> None:
+    text = """__global__ void k(float* a, int n, int m) { if (n + m == -3) a[0] = threadIdx.x; }
+void f(float* a, int n, int m) { k<<<1, 64>>>(a, n, m); }"""
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert {f.status for f in kernel.findings if f.kind} == {Status.POSSIBLE}

@@ -27,9 +27,16 @@ def followed(
     for number, argument in enumerate(arguments):
         name = argument.strip()
         key = constants.key(name, at) if name.isidentifier() else None
-        if key is not None and key in missing:
+        if key is None:
+            continue
+        if key in missing:
             named = constants.argument(number, name, at)
             found.update(dict.fromkeys(_comparisons(constants, grid, at, key, named, known, way)))
+        for size in sorted(missing):
+            record, _, member = size[0].partition(".")
+            if member and (record, size[1]) == key:
+                named = f"#u{number}.{member}"
+                found.update(dict.fromkeys(_comparisons(constants, grid, at, size, named, known, way)))
     return tuple(found)
 
 

@@ -25,8 +25,8 @@ _OF_SUFFIX = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">
 _DENIED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|?]{1,80})\Z")
 _SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
-_CALL = re.compile(r"\w\s?\(|\.(?!\s?[xyz]\b)|\d\.|\)\s?\(")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[A-Za-z_]\w*)?")
+_CALL = re.compile(r"\w\s?\(|\.\s?\w+\s?\.|\d\.|\)\s?[(.]")
 _LEAVES = re.compile(
     r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
 )
@@ -116,7 +116,13 @@ class _Terms:
             return str(value) if value >= 0 else f"({value})"
         variable, _, axis = name.partition(".")
         here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
-        term = self._named.get(name) if here is not None and here == there else None
+        if here is None or here != there:
+            return None
+        record = self._named.get(variable, "") if axis and name not in self._named else ""
+        if record.startswith("#"):  # a field is of one type on both sides
+            written = self._constants.writes_member(variable, axis, self._at)
+            return None if written else f"#u{record[1:]}.{axis}"
+        term = self._named.get(name)
         return self._constants.argument(int(term[1:]), variable, place) if term and term[0] == "#" else term
 
 

@@ -131,6 +131,14 @@ class HostConstants:
         places = (self._written.get(name, ()) for name in names)
         return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
 
+    def writes_member(self, variable: str, member: str, at: int) -> bool:
+        """Whether the function around a place writes to ``variable.member``, or takes its address."""
+        function = self.functions.around(at)
+        begin, end = (function.body, function.end) if function is not None else (0, len(self._plain))
+        name = rf"(?<![\w.]){variable}\s?\.\s?{member}\b"
+        write = rf"{name}\s?(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|(?<!&)&)\s?{name}"
+        return re.compile(write).search(self._plain, begin, end) is not None
+
     def words_before(self, position: int, ends: str) -> str:
         """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
         first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
@@ -273,7 +281,7 @@ class HostConstants:
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
         value = self.reached(variable, before)
-        if value is None:
+        if value is None or self.writes_member(variable, member, before):
             raise NotConstant(variable)
         key = (f"{variable}.{member}", value.position)
         given = self._given.values.get(key)

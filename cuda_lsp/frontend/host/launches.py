@@ -7,6 +7,7 @@ their definition (``host_constants``).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -283,7 +284,7 @@ class _Reader:
                 at,
                 launch.arguments,
                 way,
-                self._comparisons(at),
+                self._comparisons(at, given.taken),
             )
         conditions = (text for made in self._sized[key] for text in made.conditions)
         return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
@@ -367,17 +368,21 @@ class _Reader:
             passed=_count(launch.arguments),
         )
 
-    def _comparisons(self, at: int) -> tuple[Comparison, ...]:
-        if at not in self._held:
-            self._held[at] = comparisons(self._file.host, self._file.constants, at)
-        return self._held[at]
+    def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
+        """What holds at a launch, and in the branches that are taken before it."""
+        host = self._file.host
+        inside = [brace + 1 for brace in sorted(taken.braces) if host.plain[brace] == "{"]
+        for place in (at, *inside):
+            if place not in self._held:
+                self._held[place] = comparisons(host, self._file.constants, place)
+        return tuple(itertools.chain.from_iterable(self._held[place] for place in (at, *inside)))
 
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
         grid, block = (*launch.configuration, None, None)[:2]
         key = (at, taken, tuple(launch.configuration), tuple(launch.arguments))
         if key not in self._guards:
             constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
-            held = self._comparisons(at)
+            held = self._comparisons(at, taken)
             with constants.knowing(way):
                 found = guards(held, constants, at, block, launch.arguments)
                 found += tuple(multiples(constants, launch.arguments, at))

@@ -8,7 +8,7 @@ number, or a range, which is told as a condition (``guards``) of launches with t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -131,7 +131,11 @@ class _Site:
             if low == high:
                 known[number] = low
             else:
-                conditions += self._between(block, number, low, high, most)
+                conditions += self._between(block, f"#{number}", low, high, most)
+        for name, text in self._fields(sizes):
+            low, high = (self._integer(text, size) for size in (lower, upper))
+            if low is not None and high is not None:
+                conditions += self._between(block, name, low, high, most if low < high else 0)
         alone = lower.values == upper.values
         shared = self.configuration[2] if len(self.configuration) > 2 else "0"
         return SizedLaunch(
@@ -144,12 +148,22 @@ class _Site:
             tuple(conditions),
         )
 
-    def _between(self, block: Dim3, number: int, low: int, high: int, most: int) -> list[str]:
+    def _fields(self, sizes: Mapping[Key, int]) -> Iterator[tuple[str, str]]:
+        """Sizes that are members of arguments: as conditions name them, and as the host does."""
+        for number, argument in enumerate(self.arguments):
+            name = argument.strip()
+            key = self.constants.key(name, self.at) if name.isidentifier() else None
+            for size, position in sizes:
+                record, _, member = size.partition(".")
+                if member and key == (record, position):
+                    yield f"#u{number}.{member}", size
+
+    def _between(self, block: Dim3, name: str, low: int, high: int, most: int) -> list[str]:
         """Comparisons of an argument that grows with the size; what is without limit has none."""
         others = " || ".join(f"blockDim.{axis} != {n}" for axis, n in zip("xyz", block, strict=True))
         if low > high:
             return []
-        limits = [f"#{number} >= {low}"] + ([f"#{number} <= {high}"] if most < _LARGE else [])
+        limits = [f"{name} >= {low}"] + ([f"{name} <= {high}"] if most < _LARGE else [])
         return [f"{others} || {limit}" for limit in limits]
 
     def _range(self, block: Dim3, size: Key) -> tuple[int, int] | None:
