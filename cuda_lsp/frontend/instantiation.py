@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.parse_problems import Problems

@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     launches_for,
     launches_outside,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.ir.program import Expr, Kernel
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site

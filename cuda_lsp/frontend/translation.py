@@ -41,7 +41,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     shared_arguments,
     stated_by,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
     Environment,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.passed_types import may_be_one
 from cuda_lsp.model import Dim3, LaunchSource, Status, Verdict
 from cuda_lsp.static.analyze import check_text
@@ -166,7 +167,10 @@ template void f(half* out, const half* in, int n);
 """
 
 
-@pytest.mark.parametrize("branch", ["sizeof(T) == 2", "std::is_same<T, half>::value", "is_same_v<T, __half>"])
+@pytest.mark.parametrize(
+    "branch",
+    ["sizeof(T) == 2", "std::is_same<T, half>::value", "is_same_v<T, __half>", "sizeof(T) == 2 && true"],
+)
 def test_a_branch_on_a_type_is_taken_by_instances_of_this_type(branch: str) -> None:
     found = find_launches(Path("a.cu"), HALVES.replace("BRANCH", branch))
     assert [(s.template_arguments, s.block, s.types[0].strip()) for s in found] == [
@@ -252,3 +256,23 @@ def test_a_race_that_only_numbers_below_zero_show_is_possible() -> None:
 void f(float* a, int n, int m) { k<<<1, 64>>>(a, n, m); }"""
     (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
     assert {f.status for f in kernel.findings if f.kind} == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("launch", "block", "passed"),
+    [
+        ("dh::LaunchKernel{1, 64, 0, s}(k, p, n);", (64, 1, 1), 2),
+        ("LaunchKernel(grid, dim3(8, 4))(k<float>, p);", (8, 4, 1), 1),
+        ("KernelLauncher{1, n}(k, p);", None, 1),
+    ],
+)
+def test_an_object_that_launches_is_a_launch(launch: str, block: Dim3 | None, passed: int) -> None:
+    (site,) = find_launches(Path("a.cu"), f"void f(float* p, int n) {{ {launch} }}")
+    assert (site.kernel, site.block, site.passed) == ("k", block, passed)
+
+
+@pytest.mark.parametrize(
+    "text", ["LaunchKernel{1, 64}.go();", "LaunchKernel(1, 64);", "LaunchKernel{1}(k, p);"]
+)
+def test_what_launches_no_kernel_is_no_launch(text: str) -> None:
+    assert find_launches(Path("a.cu"), f"void f(float* p) {{ {text} }}") == ()

@@ -180,7 +180,7 @@ def _if_of_statement(host: HostText, end: int) -> tuple[int, int] | None:
 
 def _denied(condition: str, place: int) -> Iterator[Comparison]:
     """The opposite of a condition."""
-    for part in parts_of(condition, "||"):
+    for part in list(parts_of(condition, "||")) or [condition]:
         comparison = _COMPARISON.match(part)
         if comparison is not None:
             yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", place

@@ -15,7 +15,7 @@ from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.passed_types import known_type, may_be_one
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
