@@ -6,6 +6,9 @@ refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writ
 With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``.
 ``--every 80``: a letter every 80 ms at least, while what earlier ones started in the background goes on.
 ``--actions``: after each edit the client asks for the code actions of the kernel's findings, as editors do.
+``--big``: 3,000 lines alone, opened as soon as the server is started (cold), and by one that waits for them
+(warm), into ``latency-big.json``. Each row also has what passes from opening a file to its first squiggle, to
+the last one, and to the end of refinement.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
 from client import Client  # noqa: E402
 from generated import large_file  # noqa: E402
 
+_OPENING = ("opened: first", "all found", "refined")
+_WARM_S = 4.0  # seconds in which a server has started all that it starts
 TYPED = "  int q = n;"
 KERNEL = re.compile(r"__global__[^;{]*\{", re.S)
 
@@ -58,12 +63,28 @@ def edits(text: str, kernels: int) -> list[tuple[tuple[int, int], tuple[int, int
     return found
 
 
+Opened = tuple[float, float, float]
+"""Milliseconds to the first squiggle (or the first publish of a file without), to most of them, and all."""
+
+
+def opened(client: Client, name: str, text: str) -> Opened:
+    began = time.perf_counter()
+    client.open(name, text)
+    settled = client.settled(name, 1, 120)[0]
+    publish = "textDocument/publishDiagnostics"
+    told = [(at, len(m["params"]["diagnostics"])) for at, m in client.notifications if m["method"] == publish]
+    most = max(count for _, count in told)
+    moments = [next(at for at, count in told if count >= wanted) for wanted in (min(1, most), most)]
+    first, every, end = (1e3 * (at - began) for at in (*moments, settled))
+    client.notifications.clear()
+    return first, every, end
+
+
 def measure(
     client: Client, name: str, text: str, kernels: int, every: float, actions: bool
-) -> tuple[list[float], list[float]]:
-    """Milliseconds to the first publish of each edit, and to the end of refinement of each pause."""
-    client.open(name, text)
-    client.settled(name, 1, 60)
+) -> tuple[Opened, list[float], list[float]]:
+    """Of opening; milliseconds to the first publish of each edit, to the end of refinement of each pause."""
+    opening = opened(client, name, text)
     first: list[float] = []
     refined: list[float] = []
     for start, end, new, settle in edits(text, kernels):
@@ -76,7 +97,7 @@ def measure(
             refined.append(1e3 * (client.settled(name, version, 60)[0] - began))
         client.notifications.clear()
         time.sleep(max(0.02, began + every - time.perf_counter()))
-    return first, refined
+    return opening, first, refined
 
 
 def of_folders(folders: list[str], count: int) -> list[tuple[str, str, int]]:
@@ -94,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--every", type=float, default=0.0, help="milliseconds between letters")
+    parser.add_argument("--big", action="store_true", help="3,000 lines, by a cold and by a warm server")
     parser.add_argument("--actions", action="store_true", help="ask for code actions after each edit")
     arguments = parser.parse_args()
     every = arguments.every / 1000
@@ -101,28 +123,42 @@ def main() -> None:
     if arguments.folders:
         target = Path(__file__).with_name(f"latency-corpora{suffix}")
         return report(of_folders(arguments.folders, 60), target, every, arguments.actions)
+    if arguments.big:
+        cold, warm = ("3000 lines, cold", large_file(3000), 6), ("3000 lines, warm", large_file(3000), 6)
+        return report(
+            [cold, warm], Path(__file__).with_name("latency-big.json"), every, arguments.actions, alone=True
+        )
     files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
     files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
     report(files, Path(__file__).with_name(f"latency{suffix}"), every, arguments.actions)
 
 
-def report(files: list[tuple[str, str, int]], target: Path, every: float, actions: bool) -> None:
-    """Measure, print, write."""
+def report(
+    files: list[tuple[str, str, int]], target: Path, every: float, actions: bool, *, alone: bool = False
+) -> None:
+    """Measure, print, write. ``alone``: each file by a server of its own, that waits but for the first."""
     table = Table(title="keystroke latency, ms")
-    for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
+    for title in ("file", *_OPENING, "edits", "first median", "first p99", "refined median", "refined p95"):
         table.add_column(title, justify="left" if title == "file" else "right")
     rows: list[dict[str, object]] = []
+    openings: list[Opened] = []
     everything: tuple[list[float], list[float]] = ([], [])
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Path(folder))
         for number, (name, text, kernels) in enumerate(files):
+            if number and alone:
+                client.close()
+                client = Client(Path(folder))
+                time.sleep(_WARM_S)
             place = f"{number}-{name.replace(' ', '_')}.cu"
-            first, refined = measure(client, place, text, kernels, every, actions)
+            opening, first, refined = measure(client, place, text, kernels, every, actions)
             everything[0].extend(first)
             everything[1].extend(refined)
-            rows.append(row(name, first, refined))
+            openings.append(opening)
+            rows.append(row(name, opening, first, refined))
         client.close()
-    rows.append(row("all", *everything))
+    worst = max(o[0] for o in openings), max(o[1] for o in openings), max(o[2] for o in openings)
+    rows.append(row("all", worst, *everything))
     for r in rows:
         table.add_row(*(f"{v:.1f}" if isinstance(v, float) else str(v) for v in r.values()))
     Console().print(table)
@@ -136,9 +172,10 @@ def report(files: list[tuple[str, str, int]], target: Path, every: float, action
     target.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def row(name: str, first: list[float], refined: list[float]) -> dict[str, object]:
+def row(name: str, opening: Opened, first: list[float], refined: list[float]) -> dict[str, object]:
     return {
         "file": name,
+        **{title: round(value, 1) for title, value in zip(_OPENING, opening, strict=True)},
         "edits": len(first),
         "first median": round(statistics.median(first), 1),
         "first p99": round(percentile(first, 0.99), 1),

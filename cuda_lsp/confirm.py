@@ -33,6 +33,7 @@ from cuda_lsp.dynamic.observations.places import waiting_places
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
+from cuda_lsp.frontend.surroundings.units import is_header
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
@@ -89,7 +90,7 @@ def job_for(
     options = chosen(options, settings)
     return CheckJob(
         path=path,
-        text=text + kernel.instantiated_by,
+        text=text + (kernel.instantiated_by or asked_for(path, report.name)),
         kernel=report.name,
         base_name=report.name.split("<")[0],
         mangled=kernel.mangled,
@@ -111,6 +112,13 @@ def job_for(
         gpu_memory=(settings.gpu_memory or 0) << 20,
         lock_step=runs_in_lock_step(kernel, settings),
     )
+
+
+def asked_for(path: Path, kernel: str) -> str:
+    """What has a compiler make an instance of a template in a header: another file asks for it."""
+    if "<" not in kernel or not is_header(path):
+        return ""
+    return f"\nvoid __cuda_lsp_asked_for() {{ (void)&{kernel}; }}\n"
 
 
 def kernel_job(

@@ -28,7 +28,8 @@ def matches(pattern: str, path: Path) -> bool:
 
 
 def _is_name(pattern: str, name: str) -> bool:
-    return _wild(_PART.findall(pattern), name, "*", _is_letter)
+    last = pattern.rfind("]") + 1  # behind it no [ is looked after to the end
+    return _wild([*_PART.findall(pattern[:last]), *pattern[last:]], name, "*", _is_letter)
 
 
 def _is_letter(part: str, letter: str) -> bool:

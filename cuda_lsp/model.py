@@ -38,6 +38,10 @@ class SourceRange:
         """``path:line:column``, as compilers write it."""
         return f"{self.path}:{self.start.line}:{self.start.column}"
 
+    def has_line(self, line: int) -> bool:
+        """Whether some of it is on a line (from 1)."""
+        return self.start.line <= line <= self.end.line
+
     def shifted(self, lines: int) -> SourceRange:
         """The same stretch ``lines`` further down (negative: up)."""
         return SourceRange(

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]  # int64
 Bools = NDArray[Any]  # bool
 
+_MORE = 4096
+"""Than the wavefronts of any instruction of a warp."""
+
 
 @frozen
 class WarpWavefronts:
@@ -31,6 +34,11 @@ class WarpWavefronts:
     ideal: Ints
     ways: Ints
     histogram: Ints
+
+    @property
+    def dearest(self) -> int:
+        """The row with the most wavefronts beyond the ideal; of several, the one with the most of all."""
+        return int(np.argmax((self.wavefronts - self.ideal) * _MORE + self.wavefronts))
 
 
 def warp_wavefronts(

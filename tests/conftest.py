@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from cuda_lsp import files
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
@@ -35,6 +36,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Detectors are built once for all tests of a run, in a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+
+
+@pytest.fixture
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled is compiled once for all tests of a run, and not kept with the user's own."""
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line in an empty folder, with an empty cache."""
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(files, "_instead", {})
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -29,14 +29,18 @@ def serve(log_file: Path | None, log_level: str, stdio: bool) -> None:
     "--picture",
     "place",
     metavar="FILE:LINE",
-    help="Print the banks of the shared-memory access on a line as SVG, now and after a verified repair.",
+    help="Print the race on a line among its barriers as SVG, else the banks of the access there; "
+    "now and after a verified repair.",
 )
-def explain(code: str | None, place: str | None) -> None:
-    """Say what a diagnostic code means, why it matters and how to mend it; or show the banks of an access."""
+@click.option(
+    "--of", type=click.Choice(["intervals", "banks"]), help="Which of the two, where there are both."
+)
+def explain(code: str | None, place: str | None, of: str | None) -> None:
+    """Say what a diagnostic code means, why it matters and how to mend it; or draw what is at a place."""
     if place is not None:
         from cuda_lsp.cli.picture import picture
 
-        click.echo(picture(place), nl=False)
+        click.echo(picture(place, of), nl=False)
         return
     if code is None:
         for info in CODES.values():

@@ -10,9 +10,11 @@ of the kernel's name, so they are shown.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.parse_problems import Problems
@@ -26,8 +28,18 @@ _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
 _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
-# The first guesses keep to what parameters are called; a later one gives all parameters one type.
-_ATTEMPTS = ((0, True), (1, True), (2, True), (1, False))
+# The first guesses keep to what parameters are called; a later one gives all parameters one type. Numbers
+# whose names tell nothing are small in the last: dimensions and orders of methods, of which there are few.
+_ATTEMPTS = (
+    (0, True, "16"),
+    (1, True, "16"),
+    (2, True, "16"),
+    (1, False, "16"),
+    (0, True, "1"),
+    (0, True, "2"),
+)
+_WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
+_SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a type parameter is called → a usual type, for the first guess; first match wins.
@@ -58,7 +70,7 @@ class Guesses:
     """What is asked for, for every template that needs it; kept from one text to the next."""
 
     def __init__(self) -> None:
-        # Template header → attempt, and ``kernel<float, 16>``, of which launches tell several.
+        # Template header → attempt, and ``&kernel<float, 16>``, of which launches tell several.
         self._requests: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
 
@@ -88,7 +100,7 @@ class Guesses:
     ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
-        made = _Requests(ast, source.data, launches)
+        made = _Requests(ast, source.data, launches, sources.templates)
         for template in sources.templates:
             key = _header(template, source)
             instances = [k for k in sources.kernels if k.offsets == template.offsets and not k.dependent]
@@ -124,40 +136,48 @@ class Guesses:
 class _Requests:
     """What can be asked for of the templates of one text."""
 
-    def __init__(self, ast: Ast, data: bytes, launches: Launches) -> None:
+    def __init__(self, ast: Ast, data: bytes, launches: Launches, templates: Sequence[KernelSource]) -> None:
         self._ast = ast
         self._data = data
         self._launches = launches
+        self._overloaded = Counter((template.scope, template.base_name) for template in templates)
 
     def told(self, template: KernelSource) -> tuple[str, ...]:
-        """``ns::kernel<float, 256>``, as launches write it; none: they do not tell."""
+        """``&ns::kernel<float, 256>``, as launches write it; none: they do not tell."""
         parameters = parameters_of(self._ast, template, self._data, 0)
         if parameters is None:
             return ()
         sites = [s for s in self._launches(template.base_name) if s.kernel == template.base_name]
         read = [s for s in sites if not s.left_out] or sites
         every = told(parameters, read, self._data.decode("utf-8", "replace"))
-        return tuple(_named(template, arguments) for arguments in spread(every))
+        return tuple(self._named(template, arguments) for arguments in spread(every))
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
         """Guess number ``attempt`` (from 0); none: there is no further guess."""
         parameters = parameters_of(self._ast, template, self._data, attempt)
         if parameters is None:
             return ()
-        return (_named(template, ", ".join(parameter.guess for parameter in parameters)),)
+        return (self._named(template, ", ".join(parameter.guess for parameter in parameters)),)
 
-
-def _named(template: KernelSource, arguments: str) -> str:
-    return f"{template.scope}{template.base_name}<{arguments}>"
+    def _named(self, template: KernelSource, arguments: str) -> str:
+        address = f"&{template.scope}{template.base_name}<{arguments}>"
+        if self._overloaded[template.scope, template.base_name] == 1:
+            return address
+        # Which one of its name is meant, its type tells.
+        lib = self._ast.lib
+        whole = self._ast.string(lib.clang_getTypeSpelling(lib.clang_getCursorType(template.cursor)))
+        named = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
+        takes = _WORD.sub(lambda word: named.get(word[0], word[0]).strip(), whole.partition("(")[2])
+        return f"static_cast<void (*)({takes}>({address})"
 
 
 def _header(template: KernelSource, source: SourceText) -> str:
-    """What tells a template from others while the text changes: its name and what stands before that."""
+    """What tells a template from others while the text changes: name, what it takes, what stands before."""
     start, _ = template.offsets
     name = template.name_range.start
     line = source.line_starts[name.line - 1]
     before = source.data[start : line + name.column - 1].decode("utf-8", "replace")
-    return f"{template.scope}{template.base_name}:{before}"
+    return f"{template.scope}{template.base_name}({', '.join(template.parameters)}):{before}"
 
 
 def left_out(sources: KernelSources) -> list[ToolError]:
@@ -201,7 +221,7 @@ def parameters_of(
     types = _VECTOR_TYPES if _MEMBER.search(data, start, end) is not None else _DEFAULT_TYPES
     if attempt >= len(_ATTEMPTS):
         return None
-    kind, named = _ATTEMPTS[attempt]
+    kind, named, number = _ATTEMPTS[attempt]
     bounds = _BOUNDS.search(data, start, end)
     found: list[TemplateParameter] = []
     for parameter in ast.children(template.cursor):
@@ -216,7 +236,7 @@ def parameters_of(
             guess = _type(ast.spelling(parameter).lower(), types[kind], named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:
-            guess = _value(ast, parameter, bounds[1].decode() if bounds else None)
+            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number)
             enumeration = guess.startswith("static_cast<")
             found.append(TemplateParameter(guess, is_enumeration=enumeration, has_default=b"=" in text))
     return tuple(found)
@@ -231,11 +251,13 @@ def _appended(requests: list[str]) -> str:
     """The line that makes clang instantiate ``requests``; it goes behind the text of the file."""
     if not requests:
         return ""
-    uses = " ".join(f"(void)&{name};" for name in requests)
-    return f"\nvoid __cuda_lsp_instantiate() {{ {uses} }}\n"
+    scopes = dict.fromkeys(scope for request in requests for scope in _SCOPE.findall(request))
+    names = "".join(f"using namespace {scope};" for scope in scopes)
+    uses = " ".join(f"(void){request};" for request in requests)
+    return f"\nvoid __cuda_lsp_instantiate() {{ {names} {uses} }}\n"
 
 
-def _value(ast: Ast, parameter: RawCursor, bounds: str | None) -> str:
+def _value(ast: Ast, parameter: RawCursor, bounds: str | None, otherwise: str) -> str:
     name = ast.spelling(parameter).lower()
     kind = ast.string(ast.lib.clang_getTypeSpelling(ast.lib.clang_getCursorType(parameter)))
     if "bool" in kind:
@@ -246,7 +268,7 @@ def _value(ast: Ast, parameter: RawCursor, bounds: str | None) -> str:
     for pattern, value in _VALUES:
         if re.match(pattern, name):
             return bounds if bounds and value == "256" else value
-    return "16"
+    return otherwise
 
 
 def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:

@@ -118,6 +118,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_Cursor_getTemplateArgumentKind", c_int, [RawCursor, c_uint]),
     ("clang_Cursor_getTemplateArgumentType", RawType, [RawCursor, c_uint]),
     ("clang_CXXMethod_isConst", c_uint, [RawCursor]),
+    ("clang_CXXMethod_isDefaulted", c_uint, [RawCursor]),
     ("clang_CXXMethod_isStatic", c_uint, [RawCursor]),
     ("clang_CXXMethod_isVirtual", c_uint, [RawCursor]),
     ("clang_equalTypes", c_uint, [RawType, RawType]),

@@ -32,13 +32,10 @@ from cuda_lsp.frontend.focused_reading import (
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
-    Passed,
     common_conditions,
-    computed_arguments,
     conditions_of,
     launch_bounds,
-    one_buffer,
-    shared_arguments,
+    passed,
     stated_by,
 )
 from cuda_lsp.frontend.host.launch_site import LaunchSite
@@ -390,31 +387,24 @@ class Translation:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
-        compile_errors = self._compile_errors(source)
         outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
         directive = self._directive(source)
-        computed = computed_arguments(source, sites, directive)
-        passed = Passed(shared_arguments(source, sites), one_buffer(source, sites), computed)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, passed)
+        passing = passed(source, sites, directive)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, self._compile_errors(source), passing)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
-        formulas, common = formulas_in(kernel, computed), common_conditions(source, sites)
+        own = [t for t in self._sources.templates if t.offsets == source.offsets]
+        formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)
         return evolve(
             kernel,
             said=said_of_launches(kernel, source, sites, common, formulas) if directive is None else {},
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            directives=self._kernel_directives(
-                kernel,
-                directive,
-                conditions_of(common, kernel, formulas),
-            ),
+            directives=self._kernel_directives(kernel, directive, conditions_of(common, kernel, formulas)),
             digest=source.digest,
             mangled=source.mangled,
-            instantiated_by=self._guesses.text_for(
-                [t for t in self._sources.templates if t.offsets == source.offsets], self._source
-            ),
+            instantiated_by=self._guesses.text_for(own, self._source),
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:

@@ -20,7 +20,7 @@ _TYPES = {
 }
 """What CUDA has each of these for, and the others for words."""
 _EXTREME = re.compile(r"(min|max)\s*\((.*)\)\Z", re.DOTALL)
-_COMPARED = re.compile(r"\s*(.+?)\s*(?<![<>-])(<|>)=?(?![<>=])\s*(.+?)\s*", re.DOTALL)
+_COMPARED = re.compile(r"(.+?)(?<![<>-])(<|>)=?(?![<>=])(.+)", re.DOTALL)
 _INSIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _PREFIXES = ("__shared__", "extern", "static")
 
@@ -49,7 +49,7 @@ def atomic_extreme(update: Update, condition: str) -> str | None:
     if compared is None:
         return None
     target, value = update.target.strip(), update.value
-    sides = (compared[1], compared[3])
+    sides = (compared[1].strip(), compared[3].strip())
     if sides == (value, target):
         greater = compared[2] == ">"
     elif sides == (target, value):

@@ -51,6 +51,11 @@ class Places:
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = _in_order(edits)
 
+    def now(self, offset: int) -> int:
+        """Where in the edited text is what was at an offset before; not for what is written over."""
+        behind = (edit for edit in self._edits if edit.end <= offset)
+        return offset + sum(len(edit.text) - (edit.end - edit.start) for edit in behind)
+
     def before(self, offset: int) -> tuple[int, bool]:
         """An offset of the text as it was; whether it is written over."""
         for edit in self._edits:

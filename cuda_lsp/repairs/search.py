@@ -9,9 +9,10 @@ from typing import Protocol
 
 from attrs import define, evolve, frozen
 
-from cuda_lsp.model import FileReport, Finding, SourceRange
+from cuda_lsp.barrier_intervals import Meeting, meeting_of
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Site, SourceRange
 from cuda_lsp.repair import Repair, SourceEdit
-from cuda_lsp.repairs.candidate import Candidate, edited
+from cuda_lsp.repairs.candidate import Candidate, Places, edited
 from cuda_lsp.repairs.kinds import candidates
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.verify import Comparison
@@ -152,3 +153,35 @@ def composed(
             given_up.add(name)
         else:
             found = Composition(step.text, step.report, (*found.repairs, step.repair))
+
+
+def conflict_free(
+    source: Source, report: FileReport, kernel: KernelReport, line: int, trials: Trials
+) -> str | None:
+    """The text after a verified repair of the bank conflict on a line (from 1) that leaves lines in place."""
+    for finding in kernel.findings:
+        if finding.code is Code.BANK_CONFLICT and finding.site.range.start.line == line:
+            found = mended(source, report, finding, trials)
+            lines = source.text.count("\n")
+            if found is not None and found.repair.verified and found.text.count("\n") == lines:
+                return found.text
+    return None
+
+
+def ordered(
+    source: Source, report: FileReport, finding: Finding, trials: Trials
+) -> tuple[str, Meeting] | None:
+    """The text after a verified repair of a race, and where its two accesses are in it."""
+    meeting, found = meeting_of(finding), mended(source, report, finding, trials)
+    if meeting is None or found is None or not found.repair.verified:
+        return None
+    new, places = Source(source.path, found.text), Places(found.candidate.edits)
+
+    def moved(site: Site) -> Site:
+        if site.range.path != source.path:
+            return site
+        ends = (new.position(places.now(source.offset(p))) for p in (site.range.start, site.range.end))
+        return evolve(site, range=SourceRange(source.path, *ends))
+
+    first, second = meeting.places
+    return found.text, evolve(meeting, places=(moved(first), moved(second)))

@@ -9,24 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
+from cuda_lsp.report.svg_page import page, short, text
 from cuda_lsp.wavefronts import Touch, WarpPicture
 
 _SIDE = 15  # of a square, pixels
 _LEFT, _TOP, _BELOW = 64, 74, 46
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#999999")
 _DARK_TEXT = frozenset(("#e69f00", "#56b4e9", "#f0e442", "#cc79a7", "#999999", "#009e73"))
+COLUMNS = ("lane", "bank", "word", "wavefront")
 _NOTE = "A square: a word that a lane touches, with the number of the wavefront that serves it."
 _IDEAL = "Ideal: a 1 in all of them."
-_STYLE = """
-svg { color-scheme: light dark; font: 11px system-ui, sans-serif }
-.page { fill: #ffffff } .ink { fill: #1b1f23 } .rule { stroke: #d0d7de }
-@media (prefers-color-scheme: dark) {
-  .page { fill: #1b1f23 } .ink { fill: #e6edf3 } .rule { stroke: #3d444d }
-}
-.number { font-size: 8px; text-anchor: middle }
-"""
 
 
 def svg(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
@@ -36,19 +30,28 @@ def svg(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
     parts: list[str] = []
     left = 0
     for title, picture in pictures:
-        parts += [f'<g transform="translate({left} 0)">', *_panel(title, picture), "</g>"]
+        said = quoteattr(f"{title}: {description(picture)}")
+        attributes = f'role="group" tabindex="0" aria-label={said}'
+        parts += [f'<g {attributes} transform="translate({left} 0)">', *_panel(title, picture), "</g>"]
         left += _width(picture)
-    words = "; ".join(f"{title}: {description(picture)}" for title, picture in pictures)
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-labelledby="title words">',
-        f'<title id="title">Banks of {escape(pictures[0][1].access)}</title>',
-        f'<desc id="words">{escape(words)}</desc>',
-        f"<style>{_STYLE}</style>",
-        f'<rect class="page" width="{width}" height="{height}"/>',
-        *parts,
-        "</svg>\n",
-    ])  # fmt: skip
+    return page(f"Banks of {pictures[0][1].access}", words_of(pictures), width, height, parts)
+
+
+def words_of(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
+    """All of them in words."""
+    return "; ".join(f"{title}: {description(picture)}" for title, picture in pictures)
+
+
+def table(picture: WarpPicture) -> list[tuple[str, ...]]:
+    """The squares of the picture as words, in columns of ``COLUMNS``."""
+    return [(str(t.lane), str(t.bank), str(t.word), str(t.wavefront + 1)) for t in picture.touches]
+
+
+def panels(now: Sequence[WarpPicture], mended: Sequence[WarpPicture]) -> list[tuple[str, WarpPicture]]:
+    """The dearest access of a line (``now``, not empty), and the same of the mended text if it is there."""
+    dearest = max(range(len(now)), key=lambda n: now[n].wavefronts - now[n].ideal)
+    both = [("now", now[dearest])]
+    return [*both, *(("after the verified repair", p) for p in mended[dearest : dearest + 1])]
 
 
 def description(picture: WarpPicture) -> str:
@@ -73,10 +76,10 @@ def _panel(title: str, picture: WarpPicture) -> list[str]:
     cost = f"{picture.wavefronts} wavefronts, ideal {picture.ideal}"
     right, bottom = _LEFT + picture.banks * _SIDE, _TOP + picture.lanes * _SIDE
     parts = [
-        _text(_LEFT, 20, f"{title}: {cost}", 'font-weight="bold" font-size="14"'),
-        _text(_LEFT, 38, _short(picture.access), 'font-family="monospace"'),
-        _text(_LEFT, 56, f"bank (warp {picture.warp}, line {picture.line})"),
-        _text(8, _TOP + 11, "lane"),
+        text(_LEFT, 20, f"{title}: {cost}", 'font-weight="bold" font-size="14"'),
+        text(_LEFT, 38, short(picture.access, 66), 'font-family="monospace"'),
+        text(_LEFT, 56, f"bank (warp {picture.warp}, line {picture.line})"),
+        text(8, _TOP + 11, "lane"),
     ]
     for number in range(picture.banks + 1):
         x = _LEFT + number * _SIDE
@@ -89,15 +92,7 @@ def _panel(title: str, picture: WarpPicture) -> list[str]:
         if number < picture.lanes and number % 4 == 0:
             parts.append(f'<text class="ink number" x="{_LEFT - 12}" y="{y + 11}">{number}</text>')
     parts += [_square(touch) for touch in picture.touches]
-    return [*parts, _text(_LEFT, bottom + 18, _NOTE), _text(_LEFT, bottom + 34, _IDEAL)]
-
-
-def _text(x: int, y: int, text: str, style: str = "") -> str:
-    return f'<text class="ink" x="{x}" y="{y}" {style}>{escape(text)}</text>'
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 66 else f"{text[:65]}…"
+    return [*parts, text(_LEFT, bottom + 18, _NOTE), text(_LEFT, bottom + 34, _IDEAL)]
 
 
 def _square(touch: Touch) -> str:

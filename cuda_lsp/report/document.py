@@ -43,6 +43,7 @@ def _file(report: FileReport) -> Json:
         "errors": [
             {
                 "message": error.message,
+                "severity": error.severity.name.lower(),
                 "path": str(error.range.path if error.range else report.path),
                 "range": _range(error.range) if error.range else None,
             }

@@ -17,6 +17,7 @@ _WHOLE: Json = {"type": "integer"}
 _COUNT: Json = {"type": "integer", "minimum": 0}
 _NUMBER: Json = {"type": "number"}
 _FLAG: Json = {"type": "boolean"}
+_SEVERITY: Json = {"enum": [severity.name.lower() for severity in Severity]}
 _INTEGERS: Json = {"type": "object", "additionalProperties": _WHOLE}
 
 
@@ -37,8 +38,9 @@ def report_schema() -> Json:
                 seconds=_NUMBER,
                 kernels=_list(_ref("kernel")),
                 findings=_list(_ref("finding")),
-                errors=_list(_object(message=_TEXT, path=_TEXT, range=_or_null(_ref("range")))),
+                errors=_list(_ref("error")),
             ),
+            "error": _object(message=_TEXT, severity=_SEVERITY, path=_TEXT, range=_or_null(_ref("range"))),
             "kernel": _object(
                 name=_TEXT,
                 range=_ref("range"),
@@ -58,7 +60,7 @@ def report_schema() -> Json:
             "finding": _object(
                 code=_one_of(Code),
                 status=_one_of(Status),
-                severity={"enum": [severity.name.lower() for severity in Severity]},
+                severity=_SEVERITY,
                 message=_TEXT,
                 kernel=_TEXT,
                 range=_ref("range"),

@@ -6,13 +6,14 @@ first tier has spoken says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from attrs import frozen
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
+from cuda_lsp.barrier_intervals import meeting_of
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
 from cuda_lsp.repair import Repair
 from cuda_lsp.repairs.difference import difference
@@ -20,8 +21,9 @@ from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
-from cuda_lsp.server.check_commands import action_for, picture_action
+from cuda_lsp.server.check_commands import action_for, interval_action, picture_action
 from cuda_lsp.server.diagnostics import templates
+from cuda_lsp.server.edits import line_above
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
 from cuda_lsp.server.positions import range_at, to_client
 
@@ -63,7 +65,7 @@ def actions(
     if wanted.kind(lsp.CodeActionKind.Source.value):
         found += _pictures(report, document, wanted)
     for kernel, *_ in templates(report.kernels):
-        if kernel.range.start.line - 1 <= wanted.first <= kernel.range.end.line - 1:
+        if kernel.range.has_line(wanted.first + 1):
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
                 found += launch_actions(
                     kernel, document, known_launches(kernel, (report, *wanted.others)), wanted.asks_launch
@@ -172,13 +174,14 @@ def _composed(
 
 
 def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
-    line = finding.site.range.start.line - 1
-    indent = _indent(document.lines, line)
-    text = f"{indent}// cuda-lsp: ignore[{finding.code.value}] reason\n"
     return lsp.CodeAction(
         title=f"Ignore {finding.code.value} here",
         kind=lsp.CodeActionKind.QuickFix,
-        edit=_insertion(document, line, text),
+        edit=line_above(
+            document,
+            finding.site.range.start.line - 1,
+            f"// cuda-lsp: ignore[{finding.code.value}] reason",
+        ),
     )
 
 
@@ -191,9 +194,7 @@ def _without_idle_comments(
             extent = to_client(place, document)
             before = document.lines[number][: place.start.column - 1]
             if before.strip():  # code with the comment behind it
-                extent.start.character = to_client(place, document).start.character - (
-                    len(before) - len(before.rstrip())
-                )
+                extent.start.character -= len(before) - len(before.rstrip())
             else:
                 extent = lsp.Range(lsp.Position(number, 0), lsp.Position(number + 1, 0))
             yield lsp.CodeAction(
@@ -205,20 +206,20 @@ def _without_idle_comments(
 
 
 def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
-    line = kernel.range.start.line - 1
-    text = f"{_indent(document.lines, line)}// cuda-lsp: warp-synchronous\n"
     return lsp.CodeAction(
         title=f"Declare {kernel.name} warp-synchronous",
         kind=lsp.CodeActionKind.QuickFix,
-        edit=_insertion(document, line, text),
+        edit=line_above(document, kernel.range.start.line - 1, "// cuda-lsp: warp-synchronous"),
     )
 
 
 def _pictures(report: FileReport, document: TextDocument, wanted: Wanted) -> Iterator[lsp.CodeAction]:
-    conflicts = [f for f in report.findings if f.code is Code.BANK_CONFLICT]
-    lines = {f.site.range.start.line for f in conflicts if _is_here(f, report, document, wanted)}
-    for line in sorted(lines):
-        command = picture_action(document.uri, line)
+    here = [finding for finding in report.findings if _is_here(finding, report, document, wanted)]
+    races = {f.site.range.start.line for f in here if meeting_of(f) is not None}
+    conflicts = {f.site.range.start.line for f in here if f.code is Code.BANK_CONFLICT}
+    commands = [interval_action(document.uri, line) for line in sorted(races)]
+    commands += [picture_action(document.uri, line) for line in sorted(conflicts)]
+    for command in commands:
         yield lsp.CodeAction(command.title, kind=lsp.CodeActionKind.Source, command=command)
 
 
@@ -228,13 +229,3 @@ def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
         kind=lsp.CodeActionKind.Source,
         command=action_for(kernel, document.uri),
     )
-
-
-def _insertion(document: TextDocument, line: int, text: str) -> lsp.WorkspaceEdit:
-    at = lsp.Position(line, 0)
-    return lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(lsp.Range(at, at), text)]})
-
-
-def _indent(lines: Sequence[str], number: int) -> str:
-    line = lines[number]
-    return line[: len(line) - len(line.lstrip())]

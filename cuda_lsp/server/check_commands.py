@@ -13,8 +13,9 @@ PROGRAM_WITH_COMMAND = "cuda-lsp.runProgramWith"
 
 VERDICTS_COMMAND = "cuda-lsp.tellInstances"
 PICTURE_COMMAND = "cuda-lsp.showBanks"
+INTERVALS_COMMAND = "cuda-lsp.showIntervals"
 WORKSPACE_COMMAND = "cuda-lsp.checkWorkspace"
-SET_LAUNCH = "Set launch configuration…"
+SET_LAUNCH = "Set launch configuration"
 STALE = "the result of the dynamic check is of another text"
 UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
@@ -35,6 +36,11 @@ def program_action(uri: str) -> lsp.Command:
 def picture_action(uri: str, line: int) -> lsp.Command:
     """What shows the banks of an access; ``line`` from 1."""
     return lsp.Command(f"Show the banks of line {line}", PICTURE_COMMAND, arguments=[uri, line])
+
+
+def interval_action(uri: str, line: int) -> lsp.Command:
+    """What shows a race among the barriers of its block; ``line`` from 1."""
+    return lsp.Command(f"Show the barrier intervals of line {line}", INTERVALS_COMMAND, arguments=[uri, line])
 
 
 def verdict_action(title: str, uri: str, line: int) -> lsp.Command:

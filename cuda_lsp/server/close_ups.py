@@ -1,4 +1,4 @@
-"""What is shown of one place on request: which pairs a barrier orders, the banks of an access as a picture.
+"""What is shown of one place on request: what a barrier orders; banks and barrier intervals as pictures.
 
 The analysis process looks again at the kernel for it, beside its other work.
 """
@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from pygls.workspace import TextDocument
 
+from cuda_lsp.barrier_intervals import IntervalPicture, meeting_of, race_on
 from cuda_lsp.cache_folder import cache_folder
-from cuda_lsp.model import Code, FileReport, KernelReport, Position
-from cuda_lsp.repairs.search import mended
+from cuda_lsp.model import FileReport, KernelReport, Position
+from cuda_lsp.repairs.search import conflict_free, ordered
 from cuda_lsp.repairs.source import Source
+from cuda_lsp.server.positions import contains
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.verdicts import launch_words
@@ -39,7 +42,7 @@ def may_be_barrier(document: TextDocument, position: Position) -> bool:
 async def barrier_text(session: Session, report: FileReport, position: Position) -> str | None:
     """Markdown of what the barrier at a position orders; None: there is none."""
     for kernel in report.kernels:
-        if kernel.range.start <= position <= kernel.range.end and kernel.key:
+        if contains(kernel.range, position) and kernel.key:
             looks = await asyncio.to_thread(import_module, "cuda_lsp.static.close_looks")
             work = partial(looks.barrier_role, report.path, kernel, position)
             role: BarrierRole | None = await asyncio.to_thread(session.ask, work)
@@ -66,12 +69,24 @@ def _role_text(role: BarrierRole, kernel: KernelReport) -> str:
 
 
 @frozen
-class Picture:
-    """An SVG in the cache folder, and the same in words."""
+class Table:
+    """What a panel of a picture shows, in words; ``lines``: the last column is a line of the document."""
 
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: bool = False
+
+
+@frozen
+class Picture:
+    """An SVG in the cache folder, and the same in words and tables."""
+
+    title: str
     path: Path
     svg: str
     words: str
+    tables: tuple[Table, ...]
 
 
 async def bank_picture(
@@ -81,7 +96,7 @@ async def bank_picture(
 
     None: there is none whose addresses are known.
     """
-    there = (k for k in report.kernels if k.range.start.line <= line <= k.range.end.line and k.key)
+    there = (k for k in report.kernels if k.range.has_line(line) and k.key)
     kernel = next(there, None)
     if kernel is None:
         return None
@@ -91,31 +106,46 @@ async def bank_picture(
     now: tuple[WarpPicture, ...] | None = await ask(partial(looks.pictures, report.path, kernel, line))
     if not now:
         return None
-    dearest = max(range(len(now)), key=lambda n: now[n].wavefronts - now[n].ideal)
-    panels = [("now", now[dearest])]
-    text = await asyncio.to_thread(_mended_text, report, document, kernel, line, trials)
+    source = Source(report.path, document.source)
+    text = await asyncio.to_thread(conflict_free, source, report, kernel, line, trials)
+    then: tuple[WarpPicture, ...] | None = None
     if text is not None:
-        work = partial(looks.pictures_of_text, report.path, text, kernel.name, line)
-        then: tuple[WarpPicture, ...] = await ask(work) or ()
-        panels += [("after the verified repair", then[dearest])] if dearest < len(then) else []
+        then = await ask(partial(looks.pictures_of_text, report.path, text, kernel.name, line))
+    return await _drawn(f"Banks, line {line}", report, drawing, drawing.panels(now, then or ()))
+
+
+async def interval_picture(
+    session: Session, report: FileReport, document: TextDocument, line: int, trials: Trials
+) -> Picture | None:
+    """The race on a line (from 1) among the barriers of its block, now and after a repair that is verified.
+
+    None: there is no race of two threads that are known.
+    """
+    race = race_on(report, line)
+    meeting = meeting_of(race) if race is not None else None
+    if race is None or meeting is None:
+        return None
+    looks = await asyncio.to_thread(import_module, "cuda_lsp.static.interval_looks")
+    drawing = await asyncio.to_thread(import_module, "cuda_lsp.report.interval_picture")
+    ask = partial(asyncio.to_thread, session.ask)
+    now: IntervalPicture | None = await ask(partial(looks.interval_picture, report.path, meeting))
+    if now is None:
+        return None
+    mended = await asyncio.to_thread(ordered, Source(report.path, document.source), report, race, trials)
+    then: IntervalPicture | None = None
+    if mended is not None:
+        then = await ask(partial(looks.interval_picture_of_text, report.path, *mended))
+    return await _drawn(f"Barrier intervals, line {line}", report, drawing, drawing.panels(now, then))
+
+
+async def _drawn(title: str, report: FileReport, drawing: Any, panels: Sequence[tuple[str, Any]]) -> Picture:
+    """``drawing``: the module of ``report`` for such panels; the first is of the text as it is."""
     svg: str = drawing.svg(panels)
-    words = "; ".join(f"{title}: {drawing.description(picture)}" for title, picture in panels)
-    path = cache_folder() / "pictures" / f"{report.path.stem}-{line}.svg"
+    path = cache_folder() / "pictures" / f"{report.path.stem} {title.lower()}.svg".replace(" ", "-")
     await asyncio.to_thread(_write, path, svg)
-    return Picture(path, svg, words)
-
-
-def _mended_text(
-    report: FileReport, document: TextDocument, kernel: KernelReport, line: int, trials: Trials
-) -> str | None:
-    """The text after a verified repair of the conflict on a line that leaves lines where they are."""
-    for finding in kernel.findings:
-        if finding.code is Code.BANK_CONFLICT and finding.site.range.start.line == line:
-            found = mended(Source(report.path, document.source), report, finding, trials)
-            lines = document.source.count("\n")
-            if found is not None and found.repair.verified and found.text.count("\n") == lines:
-                return found.text
-    return None
+    tables = [Table(name, drawing.COLUMNS, tuple(drawing.table(picture))) for name, picture in panels]
+    tables[0] = evolve(tables[0], lines=drawing.COLUMNS[-1] == "line")
+    return Picture(title, path, svg, drawing.words_of(panels), tuple(tables))
 
 
 def _write(path: Path, text: str) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import cast
 
+from attrs import asdict
 from lsprotocol import types as lsp
+from pygls.workspace import TextDocument
 
+from cuda_lsp.model import FileReport
 from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.positions import uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.session import Session
+from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.workspace_check import WorkspaceCheck, folders_of
 
+_Look = Callable[[Session, FileReport, TextDocument, int, Trials], Awaitable["close_ups.Picture | None"]]
 _REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
 
 
@@ -68,25 +75,41 @@ def wire_commands(server: CudaServer) -> None:
         report = ls.report(uri)
         said(ls, lenses.told_instances(report, line) if report else "not analysed", lsp.MessageType.Info)
 
-    @server.command(check_commands.PICTURE_COMMAND)
-    async def picture(ls: CudaServer, uri: str, line: int) -> None:
-        """``line`` from 1."""
+    async def picture(ls: CudaServer, uri: str, line: int, look: _Look, nothing: str) -> None:
         document = as_it_is(ls.workspace.get_text_document(uri))
         session, report = ls.session, ls.report(uri)
         drawn = None
         if session is not None and report is not None:
-            trials = ls.trials(session, document, _REPAIR_WAIT)
-            drawn = await close_ups.bank_picture(session, report, document, line, trials)
+            drawn = await look(session, report, document, line, ls.trials(session, document, _REPAIR_WAIT))
         if drawn is None:
-            return said(ls, f"no access to shared memory on line {line} whose addresses are known")
+            return said(ls, nothing)
         if cast("Protocol", ls.protocol).options.get("pictures"):
-            shown = {"title": f"Banks, line {line}", "svg": drawn.svg, "words": drawn.words}
+            tables = [asdict(table) for table in drawn.tables]
+            shown = {
+                "uri": uri,
+                "title": drawn.title,
+                "svg": drawn.svg,
+                "words": drawn.words,
+                "tables": tables,
+            }
             return ls.protocol.notify(f"{SECTION}/picture", shown)
         window = ls.client_capabilities.window
         if window and window.show_document and window.show_document.support:
             await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(drawn.path), external=True))
         else:
             said(ls, f"{drawn.words}. The picture: {drawn.path}", lsp.MessageType.Info)
+
+    @server.command(check_commands.PICTURE_COMMAND)
+    async def banks(ls: CudaServer, uri: str, line: int) -> None:
+        """``line`` from 1."""
+        nothing = f"no access to shared memory on line {line} whose addresses are known"
+        await picture(ls, uri, line, close_ups.bank_picture, nothing)
+
+    @server.command(check_commands.INTERVALS_COMMAND)
+    async def intervals(ls: CudaServer, uri: str, line: int) -> None:
+        """``line`` from 1."""
+        nothing = f"no race on line {line} of two threads that are known"
+        await picture(ls, uri, line, close_ups.interval_picture, nothing)
 
     workspace = WorkspaceCheck()
 
@@ -99,4 +122,4 @@ def wire_commands(server: CudaServer) -> None:
         if told is not None:
             said(ls, told, lsp.MessageType.Info)
 
-    del run, run_program, run_program_with, tell, picture, check_workspace
+    del run, run_program, run_program_with, tell, banks, intervals, check_workspace

@@ -136,7 +136,7 @@ class CudaServer(Server):
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._made.forget(path_of(uri))
-        self._trials.pop(unquote(uri), None)
+        self._trials.pop(uri, None)
 
     def at_exit(self) -> None:
         """End checks and analyses, with their processes."""

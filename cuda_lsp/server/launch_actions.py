@@ -14,6 +14,7 @@ from pygls.workspace import TextDocument
 from cuda_lsp.model import FileReport, KernelReport, LaunchConfig
 from cuda_lsp.report.defects import template_of
 from cuda_lsp.server.check_commands import SET_LAUNCH
+from cuda_lsp.server.edits import indent_of, line_above
 from cuda_lsp.server.verdicts import launch_words
 
 ASK = "cuda-lsp.askLaunch"
@@ -33,27 +34,20 @@ def launch_actions(
 ) -> Iterator[lsp.CodeAction]:
     """What sets the launch of one kernel."""
     line = kernel.range.start.line - 1
-    content = document.lines[line]
-    indent = content[: len(content) - len(content.lstrip())]
-    name = template_of(kernel.name)
+    title = f"{SET_LAUNCH} of {template_of(kernel.name)}"
     assumed = kernel.launches[0] if kernel.launches else LaunchConfig((256, 1, 1))
     choices = list(offered) or [assumed]
     if asks:
         texts = [directive(launch) for launch in choices]
-        command = lsp.Command(
-            f"{SET_LAUNCH[:-1]} of {name}", ASK, arguments=[document.uri, line, indent, texts]
-        )
-        yield lsp.CodeAction(
-            f"{SET_LAUNCH[:-1]} of {name}…", kind=lsp.CodeActionKind.RefactorRewrite, command=command
-        )
+        asked = [document.uri, line, indent_of(document, line), texts]
+        command = lsp.Command(title, ASK, arguments=asked)
+        yield lsp.CodeAction(f"{title}…", kind=lsp.CodeActionKind.RefactorRewrite, command=command)
         return
     for launch in choices[:_OFFERED]:
-        at = lsp.Position(line, 0)
-        edit = lsp.TextEdit(lsp.Range(at, at), f"{indent}{directive(launch)}\n")
         yield lsp.CodeAction(
-            title=f"{SET_LAUNCH[:-1]} of {name}: {launch_words(launch)}",
+            title=f"{title}: {launch_words(launch)}",
             kind=lsp.CodeActionKind.RefactorRewrite,
-            edit=lsp.WorkspaceEdit(changes={document.uri: [edit]}),
+            edit=line_above(document, line, directive(launch)),
         )
 
 

@@ -78,8 +78,7 @@ def kernel_at(report: FileReport, which: str | int) -> KernelReport | None:
     """A kernel by its name, or by a line (from 0) that it is on."""
     if isinstance(which, str):
         return next((kernel for kernel in report.kernels if kernel.name == which), None)
-    there = (k for k in report.kernels if k.range.start.line - 1 <= which <= k.range.end.line - 1)
-    return next(there, None)
+    return next((kernel for kernel in report.kernels if kernel.range.has_line(which + 1)), None)
 
 
 def told_instances(report: FileReport, line: int) -> str:

@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Generator
 from typing import Any, cast
+from urllib.parse import unquote
 
 from cattrs import transform_error
 from lsprotocol import types as lsp
@@ -77,7 +78,7 @@ class Documents(Workspace):
         change: lsp.TextDocumentContentChangeEvent,
     ) -> None:
         """Take a change of an open document; one of another is logged."""
-        if text_doc.uri in self._text_documents:
+        if unquote(text_doc.uri) in self._text_documents:  # as pygls keeps them
             super().update_text_document(text_doc, change)
         else:
             log.warning("a change of %s, which is not open", text_doc.uri)

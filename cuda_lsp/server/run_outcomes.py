@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from cuda_lsp.confirm import asked_for
 from cuda_lsp.dynamic.job import CheckJob, TrialResult
 from cuda_lsp.dynamic.observations.merge import Seen
 from cuda_lsp.model import Finding, KernelReport, SourceRange, Status
@@ -14,7 +15,7 @@ from cuda_lsp.report.defects import defects, places_of, template_of
 from cuda_lsp.server.check_commands import SET_LAUNCH
 from cuda_lsp.server.verdicts import block_text
 
-_GUESSED = f"say what it is: choose “{SET_LAUNCH}”, or write `// cuda-lsp: launch block=(x,y,z)` above it"
+_GUESSED = f"say what it is: choose “{SET_LAUNCH}…”, or write `// cuda-lsp: launch block=(x,y,z)` above it"
 
 
 @frozen
@@ -96,7 +97,7 @@ def _key(finding: Finding) -> object:
 def guess_of(kernel: KernelReport, job: CheckJob, text: str) -> str:
     """What of a run of ``job`` is made up, in words; empty: nothing."""
     told: list[str] = []
-    if len(job.text) > len(text):
+    if job.text not in (text, text + asked_for(job.path, kernel.name)):
         told.append(f"template arguments ({kernel.name[len(template_of(kernel.name)) :]})")
     if not kernel.launches or kernel.launches[0].assumed:
         told.append(f"launch ({block_text(job.trials[0].launch)})")

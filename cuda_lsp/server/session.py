@@ -62,6 +62,7 @@ class _Document:
     reason: str = ""  # why the text is not analysed
     not_before: float = 0.0  # when another text of it may be tried
     waits: bool = False  # for that
+    line: int = 1  # that somebody looks at
 
 
 class Session:
@@ -102,6 +103,14 @@ class Session:
             failed = self._give_up(known) if known.waits else None
         if failed:
             self._publish(uri, failed, True)
+
+    def look(self, uri: str, line: int) -> None:
+        """Somebody looks at this line (from 1) of a document: what stands there comes first."""
+        with self._condition:
+            known = self._open.get(uri)
+            if known is not None and known.line != line:
+                known.line = line
+                self._send("look", known.path, line)
 
     def close(self, uri: str) -> None:
         """The document is closed."""
@@ -252,7 +261,9 @@ class Session:
                 shown = known.report if known.reported == known.number else None
                 if shown and (known.again or evolve(report, seconds=shown.seconds) == shown):
                     return
-            known.report, known.reported = report, known.number
+            known.report = report
+            if _whole(report):
+                known.reported = known.number
             self._condition.notify_all()
         self._publish(uri, report, _refined(report))
 
@@ -358,6 +369,11 @@ class Session:
             blamed = death.blamed or known.strikes >= _STRIKES
         if blamed:
             self._fail(uri, death.text, f"its analysis {death.reason}; the next edit tries it again")
+
+
+def _whole(report: FileReport) -> bool:
+    """Whether each kernel was looked at: of those of a file that was just opened some come later."""
+    return all(kernel.refined or kernel.key for kernel in report.kernels)
 
 
 def _refined(report: FileReport) -> bool:

@@ -158,10 +158,12 @@ def _wire_reading(server: CudaServer) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        lines = (params.range.start.line, params.range.end.line)
+        if ls.session:  # clients ask for what is visible
+            ls.session.look(params.text_document.uri, sum(lines) // 2 + 1)
         report = ls.report(params.text_document.uri)
         if report is None or not ls.settings_at(report.path).inlay_hints:
             return []
-        lines = (params.range.start.line, params.range.end.line)
         document = ls.workspace.get_text_document(params.text_document.uri)
         return lenses.hints(report, document, lines, ls.runs(report, document.source))
 

@@ -18,13 +18,16 @@ from urllib.parse import unquote
 from attrs import define, field
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+from pygls.workspace import PositionCodec, TextDocument
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
-from cuda_lsp.model import Code, Severity
+from cuda_lsp.files import read_text
+from cuda_lsp.model import Code, Position, Severity, SourceRange
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.client_progress import Progress
 from cuda_lsp.server.diagnostics import SOURCE
-from cuda_lsp.server.positions import path_of, uri_of
+from cuda_lsp.server.positions import path_of, to_client, uri_of
+from cuda_lsp.server.pygls_fixes import Document
 
 _POLL = 0.1
 _Json = Mapping[str, Any]
@@ -55,23 +58,28 @@ class WorkspaceCheck:
             progress.end("done")
             if not output:
                 return problem or "the check said nothing"
-            return self._publish(server, json.loads(output)["files"], base)
+            files: list[_Json] = json.loads(output)["files"]
+            told = _Told(base, server.workspace.position_codec)
+            found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
+            self._publish(server, found)
+            return _summary(files)
         finally:
             self.running = False
 
-    def _publish(self, server: LanguageServer, files: Iterable[_Json], base: str) -> str:
-        files = list(files)
-        found = {uri_of(Path(file["path"])): _diagnostics(file, base) for file in files}
+    def _publish(self, server: LanguageServer, found: Mapping[str, list[lsp.Diagnostic]]) -> None:
         opened = server.workspace.text_documents
         shown = {uri for uri, diagnostics in found.items() if diagnostics and unquote(uri) not in opened}
         for uri in shown | {uri for uri in self.told if unquote(uri) not in opened}:
             diagnostics = found.get(uri, []) if uri in shown else []
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
         self.told = shown
-        kernels = [kernel["verdict"] for file in files for kernel in file["kernels"]]
-        counts = ", ".join(f"{kernels.count(v)} {v}" for v in ("racy", "undecided", "race-free"))
-        findings = sum(len(file["findings"]) for file in files)
-        return f"{len(files)} files, {len(kernels)} kernels: {counts}; {findings} findings"
+
+
+def _summary(files: Sequence[_Json]) -> str:
+    kernels = [kernel["verdict"] for file in files for kernel in file["kernels"]]
+    counts = ", ".join(f"{kernels.count(v)} {v}" for v in ("racy", "undecided", "race-free"))
+    findings = sum(len(file["findings"]) for file in files)
+    return f"{len(files)} files, {len(kernels)} kernels: {counts}; {findings} findings"
 
 
 async def _output(folders: Sequence[Path], progress: Progress) -> tuple[str, str] | None:
@@ -100,44 +108,76 @@ async def _output(folders: Sequence[Path], progress: Progress) -> tuple[str, str
             await ending
 
 
-def _diagnostics(file: _Json, base: str) -> list[lsp.Diagnostic]:
-    """Of the exchange format."""
-    findings = [_finding(finding, base) for finding in file["findings"]]
-    errors = [
-        lsp.Diagnostic(
-            _range(error["range"]), error["message"], lsp.DiagnosticSeverity.Information, source=SOURCE
+@define
+class _Told:
+    """Files of the exchange format as diagnostics in the client's units; reads the lines that they are on.
+
+    ``base``: where codes are documented.
+    """
+
+    _base: str
+    _codec: PositionCodec
+    _read: dict[Path, TextDocument | None] = field(factory=dict[Path, TextDocument | None])
+
+    def of(self, file: _Json) -> list[lsp.Diagnostic]:
+        """All that is found in one file, and what could not be done with it."""
+        path = Path(file["path"])
+        findings = [self._finding(finding, path) for finding in file["findings"]]
+        return [*findings, *(self._error(error, path) for error in file["errors"])]
+
+    def _finding(self, finding: _Json, path: Path) -> lsp.Diagnostic:
+        page = page_url(Code(finding["code"]), self._base)
+        related = [
+            lsp.DiagnosticRelatedInformation(self._location(place), place["message"])
+            for place in finding["related"]
+        ]
+        return lsp.Diagnostic(
+            range=self._range(finding["range"], path),
+            message=finding["message"],
+            severity=_severity(finding),
+            code=finding["code"],
+            code_description=lsp.CodeDescription(page) if page else None,
+            source=SOURCE,
+            related_information=related or None,
         )
-        for error in file["errors"]
-    ]
-    return [*findings, *errors]
 
-
-def _finding(finding: _Json, base: str) -> lsp.Diagnostic:
-    page = page_url(Code(finding["code"]), base)
-    related = [
-        lsp.DiagnosticRelatedInformation(
-            lsp.Location(uri_of(Path(place["path"])), _range(place["range"])), place["message"]
+    def _error(self, error: _Json, path: Path) -> lsp.Diagnostic:
+        message, related = error["message"], None
+        start = lsp.Position(0, 0)
+        place = lsp.Range(start, start)
+        if error["range"] is not None and Path(error["path"]) == path:
+            place = self._range(error["range"], path)
+        elif error["range"] is not None:  # of a header: the place is a link
+            related = [lsp.DiagnosticRelatedInformation(self._location(error), message)]
+            message = f"{Path(error['path']).name}:{error['range']['start']['line']}: {message}"
+        return lsp.Diagnostic(
+            place, message, severity=_severity(error), source=SOURCE, related_information=related
         )
-        for place in finding["related"]
-    ]
-    return lsp.Diagnostic(
-        range=_range(finding["range"]),
-        message=finding["message"],
-        severity=lsp.DiagnosticSeverity(int(Severity[finding["severity"].upper()])),
-        code=finding["code"],
-        code_description=lsp.CodeDescription(page) if page else None,
-        source=SOURCE,
-        related_information=related or None,
-    )
+
+    def _location(self, place: _Json) -> lsp.Location:
+        path = Path(place["path"])
+        return lsp.Location(uri_of(path), self._range(place["range"], path))
+
+    def _range(self, extent: _Json, path: Path) -> lsp.Range:
+        if path not in self._read:
+            self._read[path] = self._document(path)
+        start, end = (Position(extent[name]["line"], extent[name]["column"]) for name in ("start", "end"))
+        return to_client(SourceRange(path, start, end), self._read[path])
+
+    def _document(self, path: Path) -> TextDocument | None:
+        """None: the file is gone since it was checked, and its columns stay what they are."""
+        try:
+            return Document(uri_of(path), read_text(path), position_codec=self._codec)
+        except OSError:
+            return None
 
 
-def _range(extent: _Json | None) -> lsp.Range:
-    if extent is None:
-        return lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
-    start, end = extent["start"], extent["end"]
-    return lsp.Range(
-        lsp.Position(start["line"] - 1, start["column"] - 1), lsp.Position(end["line"] - 1, end["column"] - 1)
-    )
+def _severity(told: _Json) -> lsp.DiagnosticSeverity:
+    return lsp.DiagnosticSeverity(int(Severity[told["severity"].upper()]))
+
+
+def _uri(file: _Json) -> str:
+    return uri_of(Path(file["path"]))
 
 
 def folders_of(uris: Iterable[str | None]) -> list[Path]:

@@ -15,23 +15,24 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
-from attrs import define, evolve, field
+from attrs import evolve
 
 from cuda_lsp.config import Settings
-from cuda_lsp.frontend.directives import FileDirectives
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError, Verdict
+from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
+from cuda_lsp.static.opening import Document, Publish, parts, undecided
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
@@ -42,27 +43,6 @@ _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x]
 _NOT_INSTANTIATED = (
     "a template that nothing in this file instantiates, and no guess of its arguments compiles"
 )
-Publish = Callable[[FileReport], None]
-
-
-@define
-class _Document:
-    """One open file and the kernels of its newest text."""
-
-    translation: Translation
-    directives: FileDirectives
-    carried: Carried
-    version: int | None = None
-    keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
-    searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
-    last_good: dict[str, list[str]] = field(factory=dict[str, list[str]])
-    """Kernel name → keys of its instances in their last text that clang could read."""
-    text: str = ""
-    hidden: frozenset[str] = frozenset()  # keys of kernels that clang cannot make out
-    unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
-    errors: tuple[ToolError, ...] = ()
-    seconds: float = 0.0
-    publish: Publish | None = None
 
 
 class Analyzer:
@@ -87,10 +67,11 @@ class Analyzer:
         self._workspace = Workspace()
         self._searches: queue.Queue[tuple[Path, frozenset[str]] | None] = queue.Queue()
         self._searcher: threading.Thread | None = None
-        self._documents: dict[Path, _Document] = {}
+        self._documents: dict[Path, Document] = {}
         self._settings_of: dict[Path, Settings] = {}
         self._reports: OrderedDict[str, KeptReport] = OrderedDict()
         self._lock = threading.RLock()
+        self.looked_at: dict[Path, int] = {}  # lines, from 1: what stands there comes first
         self._background = Background(self.settings.solver_processes, self.settings_of, self._answered)
 
     def settings_of(self, path: Path) -> Settings:
@@ -102,11 +83,13 @@ class Analyzer:
         return self._settings_of[path]
 
     def update(
-        self, path: Path, text: str, version: int | None = None, *, unit: Path | None = None
-    ) -> FileReport:
+        self, path: Path, text: str, version: int | None = None, *, unit: Path | None = None,
+        said: Publish | None = None,
+    ) -> FileReport:  # fmt: skip
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known.
 
-        ``unit``: the file in which a header is read, while it is opened; None: one is looked for.
+        ``unit``: the file in which a header is read, while it is opened; None: one is looked for. ``said`` is
+        told what is known of it then while there is more to come.
         """
         started = time.perf_counter()
         until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
@@ -114,6 +97,9 @@ class Analyzer:
         document = self._open(path, text, unit)
         translation = document.translation
         self._look_around(path, document, text)
+        if said is not None and not document.text:
+            document.text, document.version = text, version
+            self._say_in_parts(path, document, until, said)
         keys, errors, unknown = self._first_tier(translation, until)
         errors += unclosed
         hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
@@ -155,7 +141,7 @@ class Analyzer:
         translation.reparse(text, focused=self._quick)
         keys, errors, unknown = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
         with self._lock:
-            imagined = _Document(translation, translation.directives, Carried(path), keys=keys)
+            imagined = Document(translation, translation.directives, Carried(path), keys=keys)
             imagined.errors, imagined.unknown = tuple(errors), unknown
             found = {key: self._reports[key] for key, _ in keys}
             cut = tuple(key for key, k in found.items() if k.first.cut or (settled and self._is_open(k)))
@@ -190,7 +176,9 @@ class Analyzer:
         if document is None:
             return 0
         document.publish = publish
-        known = ((key, self._reports.get(key)) for key, _ in document.keys)
+        line = self.looked_at.get(path, 1)
+        near = sorted(document.keys, key=lambda place: abs(place[1] - line))
+        known = ((key, self._reports.get(key)) for key, _ in near)
         open_ = {key: (k.kernel, k.first) for key, k in known if k is not None and not k.report.refined}
         return self._background.want(path, open_)
 
@@ -278,11 +266,11 @@ class Analyzer:
 
     # ----------------------------------------------------------------------------------- inside
 
-    def _open(self, path: Path, text: str, unit: Path | None) -> _Document:
+    def _open(self, path: Path, text: str, unit: Path | None) -> Document:
         document = self._documents.get(path)
         if document is None:
             translation = Translation(path, text, FrontendOptions.of(self.settings_of(path)), unit)
-            document = self._documents[path] = _Document(translation, translation.directives, Carried(path))
+            document = self._documents[path] = Document(translation, translation.directives, Carried(path))
         else:
             document.translation.reparse(text, focused=self._quick)
         return document
@@ -297,21 +285,31 @@ class Analyzer:
             wanted = keyed(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
-        unknown = [_undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
+        unknown = [undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
         for key, source in wanted:
             if not self._is_known(key, translation):
-                enough = (
-                    max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
-                )
-                failure = self._analyse(translation, source, key, enough)
+                failure = self._analyse(translation, source, key, until)
                 if failure:
                     errors.append(failure)
-                    unknown.append(_undecided(source, failure.message))
+                    unknown.append(undecided(source, failure.message))
                     continue
             with self._lock:
                 self._reports.move_to_end(key)
             keys.append((key, source.range.start.line))
         return keys, errors, tuple(unknown)
+
+    def _say_in_parts(self, path: Path, document: Document, until: float, said: Publish) -> None:
+        """Analyse the kernels of a file that was just opened, and tell of them as they come."""
+        translation = document.translation
+        wanted = [known for known in keyed(translation) if not self._is_known(known[0], translation)]
+        line = partial(self.looked_at.get, path, 1)
+        for to_come in parts(wanted, line, lambda k, s: self._analyse(translation, s, k, until)):
+            with self._lock:
+                document.keys = [(k, s.range.start.line) for k, s in keyed(translation) if k in self._reports]
+                document.unknown, document.directives = tuple(to_come), translation.directives
+                document.errors = tuple(translation.diagnostics)
+                report = self._report(path, document)
+            said(report)
 
     def _is_known(self, key: str, translation: Translation) -> bool:
         """Whether a report can be shown: one that blames a launch stands where that was, in other text."""
@@ -321,7 +319,7 @@ class Analyzer:
         places = {launch.site for launch in known.report.launches}
         return places <= {None, *(site.site for site in translation.launch_sites)}
 
-    def _look_around(self, path: Path, document: _Document, text: str) -> None:
+    def _look_around(self, path: Path, document: Document, text: str) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
         translation = document.translation
         here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
@@ -350,7 +348,7 @@ class Analyzer:
                     document.carried.surroundings_changed()
                 self._learnt(path)
 
-    def _vanished(self, document: _Document, text: str, names: Iterable[str]) -> list[tuple[str, int]]:
+    def _vanished(self, document: Document, text: str, names: Iterable[str]) -> list[tuple[str, int]]:
         """Kernels that broken text hides from clang: their last good findings, moved with their name."""
         good = ((name, key) for name in names for key in document.last_good.get(name, ()))
         known = ((name, key, self._reports.get(key)) for name, key in good)
@@ -360,6 +358,7 @@ class Analyzer:
     def _analyse(
         self, translation: Translation, source: KernelSource, key: str, until: float
     ) -> ToolError | None:
+        until = max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
         try:
             kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
             first = enumerate_kernel(kernel, self.settings_of(translation.path), until=until)
@@ -388,7 +387,7 @@ class Analyzer:
             publish(report)
         return None if known.report.refined else known.first
 
-    def _report(self, path: Path, document: _Document) -> FileReport:
+    def _report(self, path: Path, document: Document) -> FileReport:
         kernels: list[KernelReport] = list(document.unknown)
         for key, line in document.keys:
             known = self._reports.get(key)
@@ -406,7 +405,7 @@ class Analyzer:
             unused=() if broken else unused(kernels, document.directives, self.settings_of(path)),
         )
 
-    def _with_earlier(self, document: _Document, key: str, known: KeptReport, line: int) -> KernelReport:
+    def _with_earlier(self, document: Document, key: str, known: KeptReport, line: int) -> KernelReport:
         """A kernel's report where it stands, with what the text before had while that is not decided."""
         if not self._quick:
             return known.at(line)
@@ -430,11 +429,6 @@ class Analyzer:
         old = [key for key in self._reports if key not in live]
         for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]
-
-
-def _undecided(source: KernelSource, reason: str) -> KernelReport:
-    """What could not be analysed still gets a verdict, and the reason."""
-    return KernelReport(source.name, source.range, Verdict.UNDECIDED, (reason,), refined=True)
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

@@ -67,8 +67,9 @@ class Background:
                 self._pool.cancel((path, key))
         if self._pool and work.keys() - before:
             self._pool.cancel(_ASIDE)
-        for key in work.keys() - before:
-            self._submit(path, key, *work[key])
+        for key, found in work.items():  # in their order
+            if key not in before:
+                self._submit(path, key, *found)
         return len(work)
 
     def once(self, kernel: Kernel, first: FirstTier) -> Answer | None:

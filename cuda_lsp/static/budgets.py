@@ -15,21 +15,24 @@ TYPING_S = 0.03
 """The same after a keystroke: with publishing, within 40 ms. What takes longer is told by the background some
 tenths of a second later, and what is known of the text before is shown until then (``carried``)."""
 
+EARLY_S = 0.25
+"""Of processor time, from one report of a file that was just opened to the next: something is told soon."""
+
 LEAST_EXECUTION_S = 0.02
 """A kernel is executed for as long even when there is no time left: most need no more."""
 
 EXECUTION_SHARE = 0.7
 """Of the time until somebody waits, for executing; the rest is for comparing accesses."""
 
-BROKEN_TEXT_MS = 8.0
+BROKEN_TEXT_S = 8e-3
 """What comparing accesses of text that does not compile is worth to who types it."""
 
 # ------------------------------------------------------------------------------- in the background
 
-COMPARING_MS = 2000.0
+COMPARING_S = 2.0
 """Of counted work, for comparing the accesses of a kernel's executions: enough for nearly all real code."""
 
-COMPARING_AGAIN_MS = 300.0
+COMPARING_AGAIN_S = 0.3
 """The same for one execution: when others took all of it, where a barrier is thought away, and where it
 serves the solver."""
 
@@ -210,6 +213,9 @@ WORTHWHILE_SHARE = 0.3
 
 TOLD_S = 1.0
 """Of ``work``, from one report of a file that is not finished to the next: its process may have to end."""
+
+MOST_LAYOUT_CHOICES = 5
+"""Conditions of choices in the addresses of one pair, one after the other, that are looked at both ways."""
 
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""

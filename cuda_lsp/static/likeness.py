@@ -164,9 +164,9 @@ class _Writer:
             values["element"] = node.element.size
             values |= dict.fromkeys(("element", "size", "offset"), _DATA) if node in self.whole else {}
         if isinstance(node, (ir.Load, ir.Store)) and self._is_element(node):
-            values["type"] = _DATA if self._roots(node.pointer) <= self.whole else node.type.size
-        if isinstance(node, ir.Offset) and self._roots(node) and self._roots(node) <= self.whole:
-            values["bytes"] = _elements(node.bytes, next(iter(self._roots(node))).element.size)
+            values["type"] = _DATA if self.facts.roots(node.pointer) <= self.whole else node.type.size
+        if isinstance(node, ir.Offset) and self.facts.roots(node) and self.facts.roots(node) <= self.whole:
+            values["bytes"] = _elements(node.bytes, next(iter(self.facts.roots(node))).element.size)
         if isinstance(node, ir.Store) and _is_data(node.value, self.facts, node):
             values["value"] = _DATA
         if isinstance(node, ir.Atomic):
@@ -185,12 +185,9 @@ class _Writer:
 
     def _is_element(self, s: ir.Load | ir.Store) -> bool:
         """Of data, and no more than one element of the array."""
-        arrays = self._roots(s.pointer)
+        arrays = self.facts.roots(s.pointer)
         whole = bool(arrays) and all(s.type.size <= array.element.size for array in arrays)
         return whole and isinstance(s.type, (Float, Opaque))
-
-    def _roots(self, pointer: Expr) -> set[Array]:
-        return self.facts.roots(pointer)
 
     def _number(self, kind: str, number: int) -> str:
         return self._numbers.setdefault((kind, number), f"{kind}{len(self._numbers)}")

@@ -203,7 +203,7 @@ class _Executions:
     settings: Settings
     until: float
     missed: bool = False
-    _comparing: float = budgets.COMPARING_MS
+    _comparing: float = budgets.COMPARING_S
     _known: dict[Dim3, Trace] = field(factory=dict[Dim3, Trace])
 
     @property
@@ -248,11 +248,11 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        share = max(self._comparing, budgets.COMPARING_AGAIN_MS)
-        comparing = Comparing((budgets.BROKEN_TEXT_MS if glance else share) / 1000, self.until)
+        share = max(self._comparing, budgets.COMPARING_AGAIN_S)
+        comparing = Comparing(budgets.BROKEN_TEXT_S if glance else share, self.until)
         begun = comparing.seconds
         order = (*race_findings(trace, comparing), *barrier_findings(trace))
-        self._comparing -= 1000 * (begun - comparing.seconds)
+        self._comparing -= begun - comparing.seconds
         # What broken text does to addresses is no news to its author.
         asked = () if self.kernel.errors or self.late else MISTAKES
         return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
@@ -265,7 +265,7 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
         trace = None if runs.late else runs.of(other)
         if trace is None or trace.undecided or not trace.whole:
             return frozenset()
-        if race_findings(trace, Comparing(budgets.COMPARING_MS / 1000)):
+        if race_findings(trace, Comparing(budgets.COMPARING_S)):
             return frozenset()
         return trace.written
 

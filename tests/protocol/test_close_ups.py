@@ -63,6 +63,50 @@ def show_banks(client: Client, line: int) -> None:
     client.request("workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": arguments})
 
 
+RACY = ONE.replace("  __syncthreads();\n", "").replace("float *out", "float /* \u00fc \U0001d6fc */ *out")
+
+
+def shown_message(client: Client, command: str, line: int) -> str:
+    """What a client is told that has no view for pictures."""
+    seen = len(client.notifications)
+    client.request("workspace/executeCommand", {"command": command, "arguments": [client.uri("a.cu"), line]})
+    _, told = client.wait(lambda m: m["method"] == "window/showMessage", seen=seen)
+    return told["params"]["message"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_a_race_is_a_picture_of_two_accesses_and_the_missing_barrier(tmp_path: Path, encoding: str) -> None:
+    client = Client(tmp_path, encoding, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", RACY)
+    client.settled("a.cu", 1)
+    (action,) = [a for a in client.actions("a.cu", 4) if a["title"] == "Show the barrier intervals of line 5"]
+    assert action["command"]["arguments"] == [client.uri("a.cu"), 5]
+    told = shown_message(client, action["command"]["command"], 5)
+    now, then = told.partition(" The picture: ")[0].split("after the verified repair: ")
+    assert now.count("in barrier interval 1") == 2 and "no barrier between them" in now
+    assert "writes tile[y][x] on line 4" in now and "reads tile[x][y] on line 5" in now
+    assert "between them: __syncthreads() on line 5" in then and "reads tile[x][y] on line 6" in then
+    root = Xml.parse(Path(told.rpartition("The picture: ")[2])).getroot()
+    before, after = [
+        [g.attrib["aria-label"] for g in panel.findall("{*}g")] for panel in root.findall("{*}g")
+    ]
+    missing = before.index("no barrier here: nothing orders the two")
+    barrier = after.index("__syncthreads() ends interval 1, line 5")
+    for rows, at in ((before, missing), (after, barrier)):
+        assert any("writes tile[y][x]" in row for row in rows[:at])
+        assert any("reads tile[x][y]" in row for row in rows[at:])
+    assert sum("races: " in row for row in before) == 2 and not any("races" in row for row in after)
+    assert all(panel.attrib["tabindex"] == "0" for panel in root.findall("{*}g"))
+    assert client.close() == 0
+
+
+def test_a_line_without_a_race_has_no_intervals_to_show(client: Client) -> None:
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    assert not any("barrier intervals" in a["title"] for a in client.actions("a.cu", 5))
+    assert "no race on line 6" in shown_message(client, "cuda-lsp.showIntervals", 6)
+
+
 def squares(picture: Xml.Element) -> list[list[str]]:
     """The words of the squares of each panel."""
     panels = picture.findall("{*}g")
@@ -96,9 +140,31 @@ def test_a_client_with_a_view_for_pictures_gets_them(tmp_path: Path) -> None:
     )
     _, shown = client.wait(lambda m: m["method"] == "cuda-lsp/picture")
     assert shown["params"]["svg"].startswith("<svg ") and "wavefronts: 1" in shown["params"]["words"]
+    (table,) = shown["params"]["tables"]
+    assert table["columns"] == ["lane", "bank", "word", "wavefront"] and not table["lines"]
+    assert table["rows"][3] == ["3", "3", "3", "1"] and len(table["rows"]) == 32
     client.request(
         "workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": [client.uri("a.cu"), 3]}
     )
     _, refused = client.wait(lambda m: m["method"] == "window/showMessage")
     assert "no access to shared memory on line 3" in refused["params"]["message"]
+    assert client.close() == 0
+
+
+def test_the_lines_of_a_race_come_as_a_table_that_leads_to_them(tmp_path: Path) -> None:
+    client = Client(tmp_path, options={"pictures": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", RACY)
+    client.settled("a.cu", 1)
+    command = {"command": "cuda-lsp.showIntervals", "arguments": [client.uri("a.cu"), 5]}
+    client.request("workspace/executeCommand", command)
+    _, shown = client.wait(lambda m: m["method"] == "cuda-lsp/picture")
+    assert shown["params"]["uri"] == client.uri("a.cu")
+    now, then = shown["params"]["tables"]
+    assert now["columns"] == ["interval", "thread", "does", "access", "line"]
+    assert [(row[2], row[3], row[4]) for row in now["rows"]] == [
+        ("writes, races", "tile[y][x]", "4"),
+        ("reads, races", "tile[x][y]", "5"),
+    ]
+    assert now["lines"] and not then["lines"]  # the mended text is not the document's
+    assert [row[0] for row in then["rows"]] == ["1", "1", "2"]
     assert client.close() == 0

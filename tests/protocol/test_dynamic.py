@@ -355,6 +355,31 @@ def test_what_is_guessed_is_said_before_the_run_and_in_its_result(linked: Client
     assert "Guessed: its template arguments" in linked.asked("window/showMessageRequest")["message"]
 
 
+TILES = """template <typename T, int N>
+__global__ void turned(T* out, const T* in) {
+    __shared__ T tile[N];
+    tile[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = tile[N - 1 - threadIdx.x];
+}
+"""
+
+
+@needs_nvcc
+def test_a_template_of_a_header_runs_as_the_file_that_includes_it_asks_for_it(
+    linked: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "tiles.h").write_text(TILES)
+    (tmp_path / "use.cu").write_text(
+        '#include "tiles.h"\nvoid go(float* o, float* i) { turned<float, 64><<<1, 64>>>(o, i); }\n'
+    )
+    linked.open("tiles.h", TILES)
+    linked.settled("tiles.h", 1)
+    check(linked, "tiles.h", "turned<float, 64>")
+    assert messages(linked, "tiles.h", 1, SEEN)
+    outcome = linked.asked("window/showMessageRequest")["message"]
+    assert outcome.startswith("turned<float, 64>: 1 confirmed on CPU emulator") and "Guessed" not in outcome
+
+
 @needs_nvcc
 def test_a_loop_without_end_is_a_diagnostic_on_its_line(trusted: Client) -> None:
     text = SLOW.replace("o[0] != 1234567", "true").replace("{ }", "{ o[1] = 3; }")

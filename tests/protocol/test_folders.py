@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client, Json
@@ -115,3 +117,24 @@ def test_a_workspace_that_nobody_trusts_is_not_checked(tmp_path: Path) -> None:
     (said,) = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
     assert "trusted" in said
     assert client.close() == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_a_file_that_nobody_has_open_is_told_as_if_it_were(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.cu").write_text(RACY.replace("  out[", "  /* \u00fcber \U0001d6fc */ out["))
+    (tmp_path / "broken.cu").write_text(RACY.replace("+ 1];", "+ /* \u00fc */ 1 oops;"))
+    client = Client(tmp_path, encoding, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.request("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []}, 120)
+    found = [m["params"] for _, m in client.notifications if m["method"].endswith("publishDiagnostics")]
+    closed = {Path(p["uri"]).name: p["diagnostics"] for p in found}
+    assert {d["severity"] for d in closed["broken.cu"]} == {1}  # what does not compile is an error here too
+    for name in ("a.cu", "broken.cu"):
+        client.open(name, (tmp_path / name).read_text())
+        assert told(closed[name]) == told(client.diagnostics(name, 1))
+    assert client.close() == 0
+
+
+def told(found: list[Json]) -> list[Json]:
+    """Diagnostics without what only open documents have."""
+    kept = ("range", "severity", "code", "message", "relatedInformation")
+    return sorted(({key: d.get(key) for key in kept} for d in found), key=str)

@@ -426,3 +426,12 @@ def test_file_names_with_spaces_commas_and_letters_beyond_ascii_are_served(plain
     plain.open("größe 3,000.cu", FIGURE_1)
     assert [d["code"] for d in plain.diagnostics("größe 3,000.cu", 1)] == ["shared-race"]
     assert plain.close() == 0
+
+
+def test_files_with_such_names_are_edited(plain: Client) -> None:
+    name = "mein Kern, größer #1.cu"
+    plain.open(name, FIGURE_1)
+    assert len(plain.diagnostics(name, 1)) == 1
+    version = plain.edit(name, (4, 0), (4, 0), "  __syncthreads();\n")
+    assert plain.diagnostics(name, version) == []
+    assert plain.close() == 0 and "is not open" not in plain.stderr

@@ -100,3 +100,11 @@ __global__ void k(int* d) {{ cuda::std::atomic_ref<int> x(d[0]); {update}; }}
 void go(int* d) {{ k<<<4, 64>>>(d); }}"""
     (kernel,) = check_text(Path("/k.cu"), text).kernels
     assert (kernel.verdict, kernel.findings) == (Verdict.RACE_FREE, ())
+
+
+@pytest.mark.parametrize("amount", ["1e300", "1e300f", "0.5f", "-__builtin_inff()"])
+def test_a_sum_of_floats_may_grow_by_anything(amount: str) -> None:
+    text = f"""__global__ void k(float* d) {{ atomicAdd(&d[threadIdx.x & 7], {amount}); }}
+void go(float* d) {{ k<<<4, 64>>>(d); }}"""
+    report = check_text(Path("/k.cu"), text)
+    assert [kernel.verdict for kernel in report.kernels] == [Verdict.RACE_FREE], report.errors

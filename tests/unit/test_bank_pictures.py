@@ -50,7 +50,7 @@ def test_text_of_the_source_is_no_markup() -> None:
     picture = WarpPicture('s[a<b && "x" ? 1 : 2]', 3, 0, 32, 32, 1, 1, touches)
     root = Xml.fromstring(svg([("now <b>", picture)]))
     assert any("now <b>" in (text.text or "") for text in root.findall(".//{*}text"))
-    assert root.attrib["role"] == "img" and root.find("{*}desc").text == f"now <b>: {description(picture)}"  # type: ignore[union-attr]
+    assert root.attrib["role"] == "group" and root.find("{*}desc").text == f"now <b>: {description(picture)}"  # type: ignore[union-attr]
 
 
 def test_the_command_line_prints_the_picture_now_and_after_the_repair() -> None:

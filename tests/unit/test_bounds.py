@@ -82,3 +82,28 @@ def test_what_a_pointer_reads_that_data_may_have_turned_elsewhere_is_not_surely_
     text = f"__global__ void k(const int* in, float* out) {{ int t = threadIdx.x; {body} }}\n"
     report = check_text(Path("k.cu"), f"{text}void f(int* i, float* o) {{ k<<<1, 64>>>(i, o); }}\n")
     assert not [f for f in report.findings if f.status is Status.PROVED]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "memcpy(&s[t], &in[t], t == 63 ? 8 : 4);",
+        "if (t == 0) memcpy(s, in, n);",
+        "if (t == 0) memcpy(s, in, in[0]);",
+        "int* parts[2] = {s, s + 32}; parts[in[0]][t % 32] = 1;",
+        "int* parts[2] = {s, s + 32}; atomicAdd(parts[in[0]], 1);",
+    ],
+    ids=["bytes by thread", "bytes of an argument", "bytes that are data", "part that is data", "atomic"],
+)
+def test_where_bytes_are_written_that_nobody_knows_none_is_surely_unwritten(body: str) -> None:
+    body = f"int t = threadIdx.x; __shared__ int s[66]; {body} __syncthreads(); out[t] = s[63 - t];"
+    text = f"__global__ void k(const int* in, int* out, int n) {{ {body} }}\n"
+    report = check_text(Path("k.cu"), f"{text}void f(int* i, int* o, int n) {{ k<<<1, 64>>>(i, o, n); }}\n")
+    assert not [f for f in report.findings if f.code is Code.SHARED_UNINITIALISED]
+
+
+def test_a_store_to_memory_of_the_grid_does_not_hide_what_nobody_wrote() -> None:
+    body = "int t = threadIdx.x; __shared__ int s[64]; memcpy(out, in, n); out[t] = s[t];"
+    text = f"__global__ void k(const int* in, int* out, int n) {{ {body} }}\n"
+    report = check_text(Path("k.cu"), f"{text}void f(int* i, int* o, int n) {{ k<<<1, 64>>>(i, o, n); }}\n")
+    assert [f for f in report.findings if f.code is Code.SHARED_UNINITIALISED]

@@ -21,7 +21,11 @@ from cuda_lsp.dynamic.programs.build_command import BuildJob
 from cuda_lsp.dynamic.programs.recorder import record
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 
-pytestmark = [needs_nvcc, pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")]
+pytestmark = [
+    needs_nvcc,
+    pytest.mark.skipif(shutil.which("make") is None, reason="there is no make"),
+    pytest.mark.usefixtures("own_cache"),
+]
 
 SHIFT = """#include "shift.h"
 __global__ void shift(int* p) {
@@ -69,11 +73,6 @@ add_executable(app app.cu)
 set_target_properties(app PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
 target_link_libraries(app shift hosted)
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture

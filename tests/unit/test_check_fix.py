@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cuda_lsp import files
 from cuda_lsp.cli import main, mend
 from cuda_lsp.model import FileReport
 from cuda_lsp.repairs import plan
 from cuda_lsp.repairs.search import Composition
 from cuda_lsp.repairs.writing import rewritten, write
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 RACY = """__global__ void NAME(int *out) {
   __shared__ int s[64];
   s[threadIdx.x] = 1 + threadIdx.x;
@@ -33,14 +33,6 @@ OVERRUN = """__global__ void k(int *out) {
 }
 void launch(int *out) { k<<<1, 64>>>(out); }
 """
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "_instead", {})
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
 
 
 def check(*arguments: object, text: bytes | None = None) -> Result:

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from cuda_lsp import files
 from cuda_lsp.batch.asked import Analysed
 from cuda_lsp.batch.watch import Watched
 from cuda_lsp.cli import main
@@ -31,6 +30,7 @@ from cuda_lsp.report.schema import report_schema
 from cuda_lsp.report.selection import selected
 from cuda_lsp.static.analyze import check_text
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 RACY = """__global__ void NAME(int *out) {
   __shared__ int s[64];
@@ -46,14 +46,6 @@ CONFLICT = """__global__ void columns(float *out) {
 }
 void launch_columns(float *out) { columns<<<1, dim3(32, 1)>>>(out); }
 """
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "_instead", {})
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
 
 
 def racy(name: str) -> str:

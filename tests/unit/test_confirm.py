@@ -23,12 +23,7 @@ from cuda_lsp.model import Code, FileReport, Status
 from cuda_lsp.readings import Reading
 from cuda_lsp.static.analyze import Analyzer
 
-pytestmark = needs_nvcc
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
 
 
 def checked(path: Path, *, blind: bool = False) -> tuple[FileReport, FileReport]:

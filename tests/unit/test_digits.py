@@ -16,7 +16,7 @@ INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 
 
 def answer(body: str, block: int = 64, grid: int | None = None, seconds: float = 2.0) -> SolverResult:
-    text = "__global__ void k(float* a, int A, int B, int C, int D) { " + INDEX + body + " }"
+    text = "__global__ void k(float* a, int A, int B, int C, int D) { float4 v = {}; " + INDEX + body + " }"
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=LaunchSource.FILE)
     return refine_kernel(lowered(text), [launch], GPU, Budget(kernel=seconds, query=0.1))
 
@@ -37,6 +37,18 @@ PROVED = {
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
     "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
     "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
+    "a rotated row": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
+    "quotients of remainders of known size": "a[(i/(16*A*B))*16*A*B + ((i%(16*A))/16)*16*B"
+    " + ((i%(16*A*B))/(16*A))*16 + i%16] = 1;",
+    "columns of 32": "if (4*threadIdx.x < A && blockIdx.x < A) a[blockIdx.x*32 + (threadIdx.x/8)*32*A"
+    " + (threadIdx.x%8)*4] = 1;",
+    "layers of columns of 32": "if (4*threadIdx.x < A) a[blockIdx.x*((A+31)/32)*8 + (threadIdx.x/8)*8"
+    " + threadIdx.x%8] = 1;",
+    "rows of vectors": "int j = 4 * threadIdx.x;"
+    " if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
+    "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
+    " *(float4*)(a + A * blockIdx.x + j) = v;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
 }
@@ -54,6 +66,18 @@ NOT_PROVED = {
     " + i%C] = 1;",
     "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "columns of 32, and one too few": "if (4*threadIdx.x < A) a[blockIdx.x*((A+30)/32)*8"
+    " + (threadIdx.x/8)*8 + threadIdx.x%8] = 1;",
+    "columns of 16, and rows of 32": "if (2*threadIdx.x < A) a[blockIdx.x*((A+31)/32)*8"
+    " + (threadIdx.x/8)*8 + threadIdx.x%8] = 1;",
+    "a row that is rotated too far": "if (threadIdx.x <= A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x + D) % A] = 1;",
+    "a row that is rotated backwards": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + C) % B)*A + (threadIdx.x - D) % A] = 1;",
+    "rows that are rotated by themselves": "if (threadIdx.x < A && blockIdx.x < B)"
+    " a[((blockIdx.x + threadIdx.x) % B)*A + (2*threadIdx.x + D) % A] = 1;",
+    "rows of vectors that reach further": "int j = 2 * threadIdx.x; if (j < A)"
+    " ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }
 
@@ -74,7 +98,21 @@ def test_what_is_taken_to_be_positive_is_told():
     assert any("is positive" in text for text in told)
 
 
-DIGITS = ("i%A", "i/A", "(i/A)%B", "i/(A*B)", "i%(A*B)", "(i%(A*B))/A", "threadIdx.x", "blockIdx.x", "i%3")
+DIGITS = (
+    "(threadIdx.x+C)%A",
+    "(i+B)%C",
+    "((i%(4*A))/4)",
+    "(i%4)",
+    "i%A",
+    "i/A",
+    "(i/A)%B",
+    "i/(A*B)",
+    "i%(A*B)",
+    "(i%(A*B))/A",
+    "threadIdx.x",
+    "blockIdx.x",
+    "i%3",
+)
 WEIGHTS = ("1", "A", "B", "A*B", "B*C", "C", "4", "2*A", "3", "A*3", "(A+1)")
 GUARDS = ("true", "i < A", "i < A*B", "threadIdx.x < A", "blockIdx.x < B", "i < A*B*C")
 

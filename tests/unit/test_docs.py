@@ -187,3 +187,29 @@ def test_the_site_can_be_built(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "codes" / "shared-race" / "index.html").exists()  # where links of findings lead
+
+
+# ------------------------------------------------------------------------------------------ who trusts what
+
+
+def test_each_line_of_what_is_run_and_read_names_a_test_that_is_there():
+    lines = (DOCS / "security.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    claims = [row for row in rows if len(row) == 3 and row[-1] not in ("test", "---")]
+    assert len(claims) > 12
+    there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    for *_, tests in claims:
+        named_tests = re.findall(r"`(test_\w+\.py)`", tests)
+        assert named_tests and set(named_tests) <= there, tests
+
+
+def test_the_code_that_keeps_it_is_where_security_says():
+    """Files as they are written there: from the package, or the end of their path."""
+    named_files = re.findall(r"`([\w/]+(?:\.py|\.cpp|/))`", (DOCS / "security.md").read_text())
+    files = {f"/{named(path)}{'/' * path.is_dir()}" for path in (ROOT / "cuda_lsp").rglob("*")}
+    files |= {
+        f"/{named(path)}" for path in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*")]
+    }
+    shadowing = {"cuda_lsp/", "pickle.py"}  # of somebody's project
+    missing = [f for f in named_files if f not in shadowing and not any(p.endswith(f"/{f}") for p in files)]
+    assert not missing

@@ -33,8 +33,7 @@ void launch(int *out) { neighbour<<<1, 64>>>(out); }
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def crashes_are_meant(own_cache: None):
     faulthandler.disable()  # of pytest: crashes are meant here
     yield
     faulthandler.enable()

@@ -115,6 +115,12 @@ def test_what_cpp_leaves_undefined_is_not_known(op: BinaryOp, right: int, result
     assert value(ir.Binary(op, ir.const(7), ir.const(right), INT32)) == result
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 1e300, -3e9])
+def test_a_float_beyond_all_integers_is_none_of_them(number: float):
+    assert value(ir.Cast(ir.Const(number, FLOAT32), INT32), floats=True) is None
+    assert value(ir.Cast(ir.Const(7.9, FLOAT32), INT32), floats=True) == 7
+
+
 def test_floats_are_not_known_unless_asked_for():
     half = ir.Binary(BinaryOp.MUL, ir.Cast(TID.node, FLOAT32), ir.Const(0.5, FLOAT32), FLOAT32)
     assert value(half) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from cuda_lsp import __version__
 from cuda_lsp.config import settings_schema
 
 PACKAGE = Path(__file__).resolve().parents[2] / "vscode-extension/package.json"
-OF_THE_EXTENSION = {"cuda-lsp.server.command", "cuda-lsp.trace.server"}
+OF_THE_EXTENSION = {"cuda-lsp.server.command", "cuda-lsp.trace.server", "cuda-lsp.headersAsCuda"}
 MEND = "run python scripts/extension_settings.py"
 
 
@@ -41,3 +42,17 @@ def test_settings_that_name_paths_or_flags_need_trust(package: dict[str, Any]) -
 
 def test_extension_and_server_have_one_version(package: dict[str, Any]) -> None:
     assert package["version"] == __version__
+
+
+def test_the_extension_runs_where_the_code_is(package: dict[str, Any]) -> None:
+    assert package["extensionKind"] == ["workspace"]  # on the other side of Remote-SSH, WSL and containers
+    assert package["capabilities"]["untrustedWorkspaces"]["supported"] == "limited"
+    assert package["capabilities"]["virtualWorkspaces"]["supported"] == "limited"
+
+
+def test_each_step_of_the_walkthrough_is_there(package: dict[str, Any]) -> None:
+    (walkthrough,) = package["contributes"]["walkthroughs"]
+    commands = {command["command"] for command in package["contributes"]["commands"]}
+    for step in walkthrough["steps"]:
+        assert (PACKAGE.parent / step["media"]["markdown"]).is_file()
+        assert set(re.findall(r"\(command:([\w.-]+)\)", step["description"])) <= commands

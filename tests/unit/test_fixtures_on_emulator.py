@@ -24,15 +24,10 @@ from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Code, FileReport, KernelReport, Status
 from cuda_lsp.static.analyze import Analyzer
 
-pytestmark = needs_nvcc
+pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
 ENGINES = Engines()
 CASES = [c for c in cases() if c.banks == 32]
 OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 PATIENCE, SHORT = 60.0, 1.5

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
 
+import conversations
 import faults
 import settings
 from mutation import text_of
@@ -41,3 +42,7 @@ def test_settings_databases_and_directives_that_nobody_should_write():
 @pytest.mark.parametrize("number", [*faults.SEEDS, 30_000_001])
 def test_a_server_whose_children_and_disk_fail(number: int):
     assert faults.tried(number, most=4) is None
+
+
+def test_a_client_that_does_anything_ends_as_a_fresh_one_would(tmp_path: Path):
+    assert conversations.converse(tmp_path, seed=40_000_001, messages=120) > 0  # findings that were compared

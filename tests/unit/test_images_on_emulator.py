@@ -176,8 +176,7 @@ EXPECTED = {
 
 @needs_nvcc
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_program_reads_its_images(name, tmp_path, tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def test_a_program_reads_its_images(name, tmp_path, own_cache):
     text, lines = EXPECTED[name]
     source = tmp_path / "program.cu"
     source.write_text(text)
@@ -233,9 +232,8 @@ int main() {
 
 @needs_nvcc
 @pytest.mark.parametrize(("between", "start", "racy"), [("", "0", True), ("__syncthreads();", "W", False)])
-def test_images_race_as_their_memory_does(between, start, racy, tmp_path, tmp_path_factory, monkeypatch):
+def test_images_race_as_their_memory_does(between, start, racy, tmp_path, own_cache):
     """A barrier orders a surface's accesses; what a launch wrote its textures must not read behind any."""
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     source = tmp_path / "program.cu"
     source.write_text(RACING.replace("BETWEEN", between).replace("START", start))
     done = CliRunner().invoke(main, ["run", str(source), "--program", "--engine", "emulator", "--watch-all"])

@@ -105,7 +105,7 @@ def test_functions_of_one_return_and_qualified_names_are_read(text: str, block: 
         "int threads(int n) { if (n) return 64; return 128; }\nvoid f() { k<<<1, threads(1)>>>(); }",
         "int t() { return 1; }\nint t(int n) { return n; }\nvoid f() { k<<<1, t(64)>>>(); }",
         "struct A { static constexpr int N = 1; };\nstruct B { static constexpr int N = 2; };\n"
-        "void f() { k<<<1, A::N>>>(); }",
+        "template <class T> void f() { k<<<1, T::N>>>(); }",
     ],
 )
 def test_what_has_several_meanings_is_not_known(text: str) -> None:
@@ -344,6 +344,36 @@ def test_an_index_behind_an_array_is_no_element() -> None:
     assert blocks(f"void f() {{ {TABLE} k<<<1, blocks[3]>>>(); }}") == {None}
 
 
+def test_specialisations_of_a_function_are_functions() -> None:
+    text = """
+template <class T> void run(T* p, int n);
+template <> void run<float>(float* p, int n) { n >>= 2; k<<<8, n>>>(p); }
+template <> void run<Pair<int, 2>>(Pair<int, 2>* p, int n) { n /= 2; k<<<8, n>>>(p); }
+"""
+    assert [{made.block[0] for made in site.sized} for site in sites(text)] == [{1024, 256}, {512, 128}]
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("few::COUNT", 32),
+        ("many::COUNT", 512),
+        ("Row::COUNT", 8),
+        ("other::COUNT", None),
+        ("deep::few::COUNT", 4),
+    ],
+)
+def test_a_constant_is_that_of_the_scope_which_is_named(name: str, block: int | None) -> None:
+    text = f"""
+namespace few {{ constexpr int COUNT = 32; }}
+namespace many {{ constexpr int THREADS = 1; const int COUNT = 512; }}
+struct Row {{ static constexpr int COUNT = 8; }};
+namespace deep {{ namespace few {{ constexpr int COUNT = 4; }} }}
+void f(int* p) {{ int COUNT = 64; k<<<8, {name}>>>(p); }}
+"""
+    assert [site.block for site in sites(text)] == [block and (block, 1, 1)]
+
+
 # ------------------------------------------------------------------------------------------ sizes
 
 
@@ -366,6 +396,26 @@ def test_constants_that_nobody_knows_are_no_sizes(body: str) -> None:
 def test_sizes_make_blocks(body: str) -> None:
     (site,) = sites(f"void f(int n, int m) {{ {body} }}")
     assert site.sized
+
+
+@pytest.mark.parametrize(
+    ("body", "blocks"),
+    [
+        ("assert(n <= 1024); dim3 b(n / 4); k<<<m, b>>>(n);", {(256, 1, 1), (64, 1, 1)}),
+        ("if (n > 512) return; k<<<m, n / 4>>>(n);", {(64, 1, 1), (32, 1, 1)}),
+        ("assert(n % 32 == 0); k<<<m, n * w / 4>>>(n);", {(128, 1, 1)}),
+        ("dim3 b(n); if (b.x > 2048) { b.x /= 4; k<<<m, b>>>(n); }", {(1024, 1, 1), (768, 1, 1)}),
+        ("assert(n > 4096); k<<<m, n>>>(n);", set()),
+    ],
+)
+def test_sizes_that_the_host_refuses_make_no_blocks(body: str, blocks: set[Dim3]) -> None:
+    (site,) = sites(f"void f(int n, int m, int w) {{ {body} }}")
+    assert {made.block for made in site.sized} == blocks
+
+
+def test_a_block_of_several_sizes_is_made_of_those_that_the_host_admits() -> None:
+    (site,) = sites("void f(int n, int m, bool w) { if (n > 2048) { k<<<m, n / (w ? 4 : 8)>>>(n); } }")
+    assert [made.arguments for made in site.sized] == [{0: 4096}, {0: 3072}]
 
 
 # --------------------------------------------------------------------------------------- branches

@@ -26,6 +26,9 @@ from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSources
 from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
 from cuda_lsp.frontend.unread_kernels import unread_kernels
+from cuda_lsp.repairs.atomic_calls import atomic_extreme
+from cuda_lsp.repairs.difference import difference
+from cuda_lsp.repairs.updates import Update
 
 try:
     from re import _constants as codes
@@ -225,3 +228,22 @@ def test_a_neighbours_long_comment_does_not_hang_the_file(tmp_path: Path) -> Non
     found = Workspace().launches(tmp_path / "a.cu", ["k"])
     assert time.process_time() - begun < 0.5
     assert [site.block for site in found["k"]] == [(64, 1, 1)]
+
+
+@pytest.mark.parametrize("pump", [" ", "\n", "x ", "(x", "< "], ids=repr)
+def test_what_a_repair_reads_of_a_condition_takes_time_in_proportion(pump: str) -> None:
+    update = Update(0, "m[0]", "", "x")
+
+    def work(length: int) -> Callable[[], object]:
+        condition = pump * (length // len(pump)) + "x"
+        return lambda: atomic_extreme(update, condition)
+
+    assert not _blows_up(work)
+
+
+def test_the_lines_that_a_repair_changed_are_found_among_many_alike() -> None:
+    def work(length: int) -> Callable[[], object]:
+        old = "\n" * length
+        return lambda: difference(old + "a\nb\n" + old, old + "b\na\n" + old)
+
+    assert not _blows_up(work)

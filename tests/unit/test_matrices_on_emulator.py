@@ -386,8 +386,7 @@ __global__ void tiles(const half* a, const half* b, float* out) {
 
 @needs_nvcc
 @pytest.mark.parametrize(("wait", "racy"), [("__syncwarp();", False), ("", True)])
-def test_races_of_a_tile_are_told_at_its_call(wait, racy, tmp_path, tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def test_races_of_a_tile_are_told_at_its_call(wait, racy, tmp_path, own_cache):
     source = tmp_path / "tiles.cu"
     source.write_text(TILES.replace("WAIT", wait))
     done = CliRunner().invoke(main, ["run", str(source), "--engine", "emulator", "--watch-all"])

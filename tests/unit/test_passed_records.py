@@ -66,3 +66,74 @@ def test_pointers_of_two_records_are_apart_like_two_parameters() -> None:
     body = "if (y == 0) p.ptr[x] = p.ptr[x + 1];"
     kernel = kernel_of(body)
     assert any(f.kind and f.status in (Status.PROVED, Status.CONDITIONAL) for f in kernel.findings)
+
+
+PASSED_ON = """
+struct View {{
+    float* ptr; int dims[4];
+    __device__ __host__ View(float* p) : ptr(p) {{}}
+    {members}
+}};
+struct Reader {{
+    const float* ptr; int dims[4];
+    __device__ Reader(View& v) : dims{{v.dims[0], v.dims[1], v.dims[2], v.dims[3]}}, ptr(v.ptr) {{}}
+}};
+__device__ void set(View out, int x, float v) {{ if (x < out.dims[0]) out.ptr[x] = v; }}
+__device__ float get(Reader in, int x) {{ return in.ptr[x]; }}
+__global__ void k(View out, View other) {{
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    {body}
+}}
+void f(View a, View b) {{ k<<<4, 256>>>(a, b); }}
+"""
+COPIED = [
+    "",
+    "View(const View& o) = default; View& operator=(const View& o) = default;",
+    "View(View&& o) noexcept = default; View(const View& o) noexcept = default;",
+]
+
+
+def passed_on(body: str, members: str = "") -> KernelReport:
+    return check_text(Path("k.cu"), PASSED_ON.format(body=body, members=members)).kernels[0]
+
+
+@pytest.mark.parametrize("members", COPIED)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "set(out, x, x);",
+        "View copy = out; set(copy, x, x);",
+        "View copy(out); copy.ptr[x] = 1; set(copy, x, 2);",
+    ],
+)
+def test_a_record_is_followed_where_it_is_handed_on(members: str, body: str) -> None:
+    assert passed_on(body, members).verdict is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize("members", COPIED)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "set(out, x % 64, x);",
+        "View copy = out; set(copy, 0, x); set(out, x, 1);",
+        "View copy = out; copy.dims[0] = 8; set(out, x % 64, x);",
+    ],
+)
+def test_a_race_through_a_record_that_is_handed_on_is_found(members: str, body: str) -> None:
+    assert passed_on(body, members).verdict is Verdict.RACY
+
+
+@pytest.mark.parametrize("members", COPIED)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "View copy = out; copy.ptr = other.ptr; set(copy, x, 1); set(other, x + 1, 2);",
+        "View copy = out; set(copy, x, 1); copy.ptr += 1; copy.ptr[x] = 2;",
+        "View copy = out; copy = other; set(copy, x, 1); set(other, x + 1, 2);",
+    ],
+)
+def test_a_copy_that_changes_is_a_copy(members: str, body: str) -> None:
+    assert passed_on(body, members).verdict is not Verdict.RACE_FREE
+    if "+=" not in body:
+        unchanged = body.replace("copy.ptr = other.ptr;", "").replace("copy = other;", "")
+        assert passed_on(unchanged, members).verdict is Verdict.RACE_FREE

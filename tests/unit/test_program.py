@@ -14,12 +14,7 @@ from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
 
-pytestmark = needs_nvcc
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
 
 
 def run(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()):

@@ -69,7 +69,14 @@ def test_patterns_mean_names_or_whole_paths(pattern: str, path: str, is_meant: b
     assert matches(pattern, Path(path)) is is_meant
 
 
-@pytest.mark.parametrize("pattern", ["*a" * 100 + "b", "/" + "**/" * 100 + "b", "/**" + "/*a" * 50 + "/*b"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("*a" * 100 + "b", "/" + "**/" * 100 + "b", "/**" + "/*a" * 50 + "/*b"),
+        *("[" * 100_000, "[a]" + "[!" * 50_000, "[" * 100_000 + "]", "[]" * 50_000),
+    ],
+    ids=range(7),
+)
 def test_odd_patterns_cost_no_time(pattern: str) -> None:
     path = Path("/" + "aaaa/" * 200 + "a" * 250)
     started = time.process_time()

@@ -78,6 +78,22 @@ def test_libraries_of_the_project_are_not_loaded(project: Path, arguments: tuple
     assert "shared-race" in said.stdout if "check" in arguments else "libclang: /" in said.stdout
 
 
+def test_a_check_writes_to_its_cache_and_nowhere_else(tmp_path: Path):
+    folders = [tmp_path / name for name in ("home", "temporary", "project")]
+    for folder in folders:
+        folder.mkdir()
+    (tmp_path / "project" / "k.cu").write_text(NEEDS_SOLVER)
+    before = [(path, path.stat().st_mtime_ns) for folder in folders for path in (folder, *folder.rglob("*"))]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+    environment |= {
+        "HOME": str(folders[0]), "TMPDIR": str(folders[1]), "CUDA_LSP_CACHE": str(tmp_path / "cache"),
+    }  # fmt: skip
+    done = subprocess.run([COMMAND, "check", "."], cwd=folders[2], env=environment, capture_output=True)
+    assert b"shared-race" in done.stdout and list((tmp_path / "cache").iterdir())
+    after = [(path, path.stat().st_mtime_ns) for folder in folders for path in (folder, *folder.rglob("*"))]
+    assert after == before
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("check", "k.cu"), ("check", "."), ("explain", "shared-race"), ("--help",), ("--version",)],

@@ -133,10 +133,51 @@ def test_a_size_that_changes_before_the_launch_is_another_one() -> None:
     assert held("float* p = d + n; n = 5; k<<<1, 32>>>(d, p, n);") == {1: (0, None)}
 
 
+@pytest.mark.parametrize(
+    ("body", "offset"),
+    [
+        ("float* p = d + n; if (!e) { n = 5; return; } k<<<1, 32>>>(d, p, n);", "#2"),
+        ("float* p = d + 1; if (!e) { p = e; throw n; } k<<<1, 32>>>(d, p, n);", 1),
+        ("float* p = d + n; if (!e) { n = 5; } k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; if (!e) { n = 5; if (n) { return; } } k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; auto change = [&] { n = 5; return; }; change(); k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; if (!e) { n = 5; } else { return; } k<<<1, 32>>>(d, p, n);", None),
+    ],
+)
+def test_what_is_written_on_ways_that_leave_does_not_count(body: str, offset: int | None) -> None:
+    assert held(body) == {1: (0, offset)}
+
+
 def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> None:
     body = "float *q = d + 0 * B * T, *k = d + 1 * B * T; k<<<1, 32>>>(q, k, n);"
     (site,) = find_launches(Path("a.cu"), f"void f(float* d, int B, int T, int n) {{ {body} }}")
     assert site.shared[1] == SharedBuffer(0, None, pieces=True)
+
+
+CARVED = "float* a = (float*)work; int* b = (int*)(a + s); float* c = (float*)(b + t);"
+
+
+@pytest.mark.parametrize(
+    ("body", "pieces"),
+    [
+        (f"{CARVED} k<<<1, 32>>>(a, b, n);", True),
+        (f"{CARVED} k<<<1, 32>>>(c, b, n);", True),
+        (f"{CARVED} k<<<1, 32>>>(a, c, n);", True),
+        ("auto b = reinterpret_cast<int*>(d + s); k<<<1, 32>>>(d, b, n);", True),
+        ("auto b = (int*)d + s; k<<<1, 32>>>(d, b, n);", True),
+        ("k<<<1, 32>>>(d, (int*)(d + n), n);", True),
+        (f"{CARVED} s = 4; k<<<1, 32>>>(a, b, n);", False),  # nobody knows how far
+        ("int* b = (int*)d; k<<<1, 32>>>(d, b, n);", False),  # at one place
+        ("int* b = (int*)(d + 4); k<<<1, 32>>>(d, b, n);", False),
+        ("int* b = (int*)(d + s + 1); k<<<1, 32>>>(d, b, n);", False),
+        ("int* b = (int*)(d + s - t); k<<<1, 32>>>(d, b, n);", False),
+        ("float* a = (float*)work; float* b = a + s; k<<<1, 32>>>(a, b, n);", False),  # one array, shifted
+        ("float* b = (float*)d + s; k<<<1, 32>>>(d, b, n);", False),
+    ],
+)
+def test_a_workspace_is_carved_into_arrays_of_different_types(body: str, pieces: bool) -> None:
+    (site,) = find_launches(Path("a.cu"), f"void f(float* d, void* work, int s, int t, int n) {{ {body} }}")
+    assert site.shared[1].pieces is pieces
 
 
 def test_pieces_are_told_to_be_taken_for_granted(tmp_path: Path) -> None:

@@ -212,3 +212,49 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
     report = checked(root / "src/swap.cu")
     assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACY, (128, 1, 1))]
     assert any("as if TILE=128 were defined" in error.message for error in report.errors)
+
+
+def test_words_of_a_header_that_is_made_by_the_build_are_known(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "small.h").write_text(
+        "#include <made/compilers.h>\nstruct Small { short v; };\n"
+        "AB_CONSTEXPR __device__ inline bool operator!=(Small a, Small b) AB_NOEXCEPT {"
+        " return a.v != b.v; }\n"
+        "AB_EXPORT void save();\n"
+    )
+    path = tmp_path / "k.cu"
+    path.write_text(
+        '#include "small.h"\n__global__ void k(const Small* a, int* o) { o[threadIdx.x] = a[0] != a[1]; }\n'
+        "void f(Small* a, int* o) { k<<<1, 64>>>(a, o); }\n"
+    )
+    report = check_text(path, path.read_text())
+    assert report.kernels[0].verdict is Verdict.RACE_FREE
+    assert any("AB_CONSTEXPR" in error.message for error in report.errors)
+
+
+def test_what_headers_name_is_taken_by_convention_too(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "half.h").write_text("#include <ATen/ATen.h>\nusing phalf = at::Half;\n")
+    path = tmp_path / "k.cu"
+    path.write_text(
+        '#include "half.h"\n__global__ void k(phalf* o, const phalf* a) { o[threadIdx.x] = a[0]; }\n'
+        "void f(phalf* a, phalf* o) { k<<<1, 64>>>(o, a); }\n"
+    )
+    assert check_text(path, path.read_text()).kernels[0].verdict is Verdict.RACE_FREE
+
+
+def test_a_macro_of_the_project_is_its_own() -> None:
+    assert conventions_of("#define AB_CONSTEXPR\nAB_CONSTEXPR int n = 1;").text == ""
+    assert conventions_of("AB_EXPORT(name) int n = 1;").text == ""
+
+
+def test_a_constant_that_is_computed_elsewhere_has_its_value(tmp_path: Path) -> None:
+    files = {
+        "fill.cuh": "__global__ void fill(int* p) {\n    __shared__ int s[ROWS + 2];\n"
+        "    s[threadIdx.x] = p[threadIdx.x];\n    __syncthreads();\n    p[threadIdx.x] = s[ROWS - 1];\n}\n",
+        "fill.hpp": "#include <library.hpp>\nconstexpr int TILE = 8;\nstatic const int COLUMNS = 2 * TILE;\n"
+        "constexpr int ROWS = 1024 / COLUMNS;\ninline void launch() { run(ROWS); }\n",
+    }
+    report = checked(project(tmp_path, files) / "fill.cuh")
+    assert not any("not understood" in error.message for error in report.errors)
+    assert any("ROWS=(1024/(2*8))" in error.message for error in report.errors)

@@ -65,3 +65,26 @@ def test_other_launches_ask_for_other_instances_while_the_text_changes() -> None
     translation = Translation(Path("a.cu"), _KERNEL + host.format(8))
     translation.reparse(_KERNEL + host.format(12))
     assert {kernel.name for kernel in translation.kernels()} == {"k<double, 12, false>"}
+
+
+def test_templates_of_one_name_are_told_apart_by_what_they_take() -> None:
+    text = """namespace deep {
+struct Box { int n; };
+template <typename T, int N> __global__ void k(T* p) { p[threadIdx.x] = N; }
+template <typename T, int N> __global__ void k(T* p, const T* q, Box box) { p[threadIdx.x] = q[N] + box.n; }
+}
+"""
+    kernels = Translation(Path("a.cu"), text).kernels()
+    assert [(kernel.name, kernel.range.start.line) for kernel in kernels] == [
+        ("k<float, 16>", 3),
+        ("k<float, 16>", 4),
+    ]
+
+
+def test_a_number_may_be_a_small_one_of_few() -> None:
+    text = """template <typename T, int Order> struct Method;
+template <typename T> struct Method<T, 1> { __device__ T operator()(T a) { return a; } };
+template <typename T> struct Method<T, 2> { __device__ T operator()(T a) { return a * a; } };
+template <typename T, int BLOCK, int Order> __global__ void k(T* p) { p[0] = Method<T, Order>()(p[0]); }
+"""
+    assert names(text) == {"k<float, 16, 1>"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from extract_kernels import lowered
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import Code, KernelReport, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 KERNEL = """
@@ -54,3 +57,30 @@ def test_rows_of_whole_vectors_do_not_overlap(body: str, type: str, count: int) 
 def test_rows_that_a_vector_may_leave_are_not_proved(body: str, type: str, count: int) -> None:
     result = decided(body, type, count)
     assert result.verdict is not Verdict.RACE_FREE or result.assumptions
+
+
+def launched(body: str) -> KernelReport:
+    kernel = f"__global__ void k(float* out, const float* in, int n) {{ {body} }}\n"
+    text = f"{kernel}void f(float* a, float* b) {{ k<<<2, 64>>>(a, b, 1003); }}\n"
+    (report,) = check_text(Path("/k.cu"), text).kernels
+    return report
+
+
+def test_vectors_race_beside_single_elements_that_no_thread_of_theirs_touches() -> None:
+    report = launched("""int i = blockIdx.x * blockDim.x + threadIdx.x;
+        for (int k = i; k < n / 4; k += gridDim.x) ((float4*)out)[k] = ((const float4*)in)[k];
+        if (n / 4 * 4 + i < n) out[n / 4 * 4 + i] = 0;""")
+    assert Code.GLOBAL_RACE in {f.code for f in report.findings}, report.reasons
+
+
+@pytest.mark.parametrize("size", ["-8", "1ull << 63"])
+def test_a_copy_of_more_bytes_than_there_are_is_not_called_race_free(size: str) -> None:
+    report = launched(f"memcpy(out + blockIdx.x, in, {size});")
+    assert report.verdict is Verdict.UNDECIDED
+    assert any("more bytes than there are" in reason for reason in report.reasons)
+
+
+def test_a_copy_of_nothing_touches_nothing() -> None:
+    assert launched("memcpy(out, in, 0); if (threadIdx.x + blockIdx.x == 0) out[0] = 1;").verdict is (
+        Verdict.RACE_FREE
+    )

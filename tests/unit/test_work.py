@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import z3
@@ -17,8 +19,11 @@ from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, Verdict
 from cuda_lsp.readings import Reading
 from cuda_lsp.static import work
+from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
 from cuda_lsp.static.solver.watch import WATCH
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.encode import Encoder
 
 HARD = """
 __global__ void k(float* a, const int* order, int n, int width, int height) {
@@ -50,6 +55,31 @@ def test_a_busy_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(work, "now", slow)
     assert answer(budget) == quiet
+
+
+def test_a_term_that_nobody_holds_keeps_its_order() -> None:
+    t.begin_afresh()
+    order = t.symbol("n", t.Level.GRID).order
+    gc.collect()
+    assert t.symbol("n", t.Level.GRID).order == order
+
+
+def test_a_question_costs_the_same_whatever_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs: list[tuple[float, ...]] = []
+    ask = Query._check
+
+    def asked_twice(self: Query, formula: t.Term, encoder: Encoder, *more: Any) -> Any:
+        began = work.DONE.units
+        found = ask(self, formula, encoder, *more)
+        between = work.DONE.units
+        ask(self, formula, Encoder(encoder.width, encoder.linear, encoder.few), *more)
+        costs.append((between - began, work.DONE.units - between))
+        return found
+
+    monkeypatch.setattr(Query, "_check", asked_twice)
+    answer(Budget(kernel=20.0, query=0.05))
+    assert costs and any(first for first, _ in costs)
+    assert all(first == pytest.approx(second) for first, second in costs)
 
 
 def test_work_is_counted() -> None:

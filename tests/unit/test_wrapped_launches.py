@@ -114,3 +114,44 @@ void f(int* p, int n) {
 
 def test_a_macro_that_nobody_uses_here_is_a_launch_all_the_same() -> None:
     assert [site.block for site in of("first", "#define RUN first<<<4, 128>>>(p)\n")] == [(128, 1, 1)]
+
+
+WRITES = {
+    "by a component": ("b.x /= N; k<<<4, b>>>(p);", (32, 1, 1)),
+    "twice": ("b.x /= N; b.x = (b.x + 31) / 64 * 64; k<<<4, b>>>(p);", None),
+    "of another axis": ("b.y = N; k<<<4, b>>>(p);", (128, 4, 1)),
+    "in braces around": ("{ b.x /= N; { k<<<4, b>>>(p); } }", (32, 1, 1)),
+    "in braces before": ("if (c) { b.x /= N; } k<<<4, b>>>(p);", None),
+    "sometimes": ("if (c) b.x /= N; k<<<4, b>>>(p);", None),
+    "behind": ("k<<<4, b>>>(p); b.x /= N;", (128, 1, 1)),
+    "in a loop": ("for (int i = 0; i < N; i++) { b.x /= 2; k<<<4, b>>>(p); }", None),
+    "whole": ("b = dim3(N * 8, 2); k<<<4, b>>>(p);", (32, 2, 1)),
+    "whole, then a component": ("b = dim3(N * 8, 2); b.x *= 2; k<<<4, b>>>(p);", None),
+    "to a local": ("dim3 q(64); q.x *= 2; k<<<4, q>>>(p);", None),
+}
+
+
+@pytest.mark.parametrize(("body", "block"), WRITES.values(), ids=WRITES)
+def test_what_a_macro_writes_before_its_launch_counts(body: str, block: tuple[int, int, int] | None) -> None:
+    text = f"#define RUN(N) {body}\nvoid f(int* p, bool c) {{ dim3 b(128); RUN(4) }}"
+    assert {site.block for site in of("k", text)} == {block}
+    nested = f"#define RUN(N) {body}\n#define GO(N) RUN(N)\nvoid f(int* p, bool c) {{ dim3 b(128); GO(4) }}"
+    assert {site.block for site in of("k", nested)} == {block}
+
+
+def test_what_an_outer_macro_writes_counts_too() -> None:
+    text = (
+        "#define RUN(k) k<<<4, b>>>(p)\n#define GO(k, N) b.x /= N; RUN(k)\n"
+        "void f(int* p) { dim3 b(128); GO(first, 4); }"
+    )
+    assert [site.block for site in of("first", text)] == [(32, 1, 1)]
+
+
+def test_a_comparison_of_the_block_before_a_macro_is_not_one_of_the_block_that_it_makes() -> None:
+    text = (
+        "#define RUN(N) b.x /= N; k<<<4, b>>>(p, n);\n"
+        "void f(int* p, int n) { dim3 b(n); if (b.x > 2048) { RUN(4) } else if (b.x > 1024) { RUN(2) } }"
+    )
+    first, second = of("k", text)
+    assert not any("blockDim.x >" in condition for condition in (*first.conditions, *second.conditions))
+    assert [[made.block[0] for made in site.sized] for site in (first, second)] == [[1024, 768], [1024]]

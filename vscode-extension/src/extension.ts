@@ -1,10 +1,12 @@
 /** Wires the parts together: the server, the status bar item, the commands. */
 import * as vscode from "vscode";
 import type { Manifest } from "./configuration";
+import { HeaderLanguage } from "./headers";
 import { Marks } from "./marks";
-import { PictureView } from "./picture";
+import { SHOW_LINE } from "./page";
+import { PictureView, showLine } from "./picture";
 import { askLaunch, checkKernel, checkProgram, OutputTerminal } from "./runs";
-import { Server } from "./server";
+import { LANGUAGES, Server } from "./server";
 import { Status } from "./status";
 
 let server: Server | undefined;
@@ -21,9 +23,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     views.picture,
     views.output,
     new Marks(context.extensionUri),
+    new HeaderLanguage(),
     vscode.commands.registerCommand("cuda-lsp.checkKernel", checkKernel),
     vscode.commands.registerCommand("cuda-lsp.checkProgram", () => checkProgram(context.workspaceState)),
     vscode.commands.registerCommand("cuda-lsp.askLaunch", askLaunch),
+    vscode.commands.registerCommand(SHOW_LINE, showLine),
+    vscode.commands.registerCommand("cuda-lsp.checkAllFiles", () => checkAllFiles(running)),
     vscode.commands.registerCommand("cuda-lsp.restart", () => running.restart()),
     vscode.commands.registerCommand("cuda-lsp.showLog", () => {
       log.show();
@@ -31,16 +36,38 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("cuda-lsp.showMenu", showMenu),
     vscode.commands.registerCommand("cuda-lsp.openExample", () => openExample(context.extensionUri)),
     vscode.commands.registerCommand("cuda-lsp.howToInstall", () => howToInstall(context.extensionUri)),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => running.restart()),
+    vscode.workspace.onDidOpenTextDocument(async (document) => {
+      if (isCuda(document)) {
+        await running.started();
+      }
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(async () => {
+      if (running.isWanted) {
+        await running.restart();
+      }
+    }),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
-      if (change.affectsConfiguration("cuda-lsp.server")) {
+      if (change.affectsConfiguration("cuda-lsp.server") && running.isWanted) {
         await running.restart();
       } else if (change.affectsConfiguration("cuda-lsp")) {
         await running.settingsChanged();
       }
     }),
   );
-  await running.restart();
+  if (vscode.workspace.textDocuments.some(isCuda)) {
+    await running.started();
+  }
+}
+
+/** The extension is also there for headers in C and C++; the server is not started for them. */
+function isCuda(document: vscode.TextDocument): boolean {
+  return LANGUAGES.includes(document.languageId);
+}
+
+/** The server's own command has another name: this one is there before the server is. */
+async function checkAllFiles(server: Server): Promise<void> {
+  await server.started();
+  await vscode.commands.executeCommand("cuda-lsp.checkWorkspace");
 }
 
 export function deactivate(): Promise<void> | undefined {

@@ -1,19 +1,6 @@
-/** The picture of banks beside the code. Its SVG is the server's; nothing in the view runs. */
+/** Pictures of banks and barrier intervals beside the code. The SVG is the server's; nothing in the view runs. */
 import * as vscode from "vscode";
-
-/** Parameters of the notification `cuda-lsp/picture`. `words`: the picture for who does not see it. */
-export interface Picture {
-  readonly title: string;
-  readonly svg: string;
-  readonly words: string;
-}
-
-const STYLE = `
-body .page { fill: var(--vscode-editor-background) }
-body .ink { fill: var(--vscode-editor-foreground) }
-body .rule { stroke: var(--vscode-editorIndentGuide-background1, var(--vscode-editor-foreground)) }
-svg { max-width: 100%; height: auto }
-`;
+import { type Picture, page, SHOW_LINE } from "./page";
 
 export class PictureView implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
@@ -21,7 +8,8 @@ export class PictureView implements vscode.Disposable {
   show(picture: Picture): void {
     if (this.panel === undefined) {
       const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-      this.panel = vscode.window.createWebviewPanel("cuda-lsp.banks", picture.title, where, { enableScripts: false });
+      const options = { enableScripts: false, enableCommandUris: [SHOW_LINE] };
+      this.panel = vscode.window.createWebviewPanel("cuda-lsp.picture", picture.title, where, options);
       this.panel.onDidDispose(() => {
         this.panel = undefined;
       });
@@ -36,13 +24,12 @@ export class PictureView implements vscode.Disposable {
   }
 }
 
-function page({ title, svg, words }: Picture): string {
-  const policy = "default-src 'none'; style-src 'unsafe-inline'";
-  return `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}"><title>${escaped(title)}</title></head>
-<body><h1>${escaped(title)}</h1><p tabindex="0">${escaped(words)}</p>${svg}<style>${STYLE}</style></body></html>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+/** A line (from 1) of a document, in an editor that shows it already if there is one. */
+export async function showLine(uri: string, line: number): Promise<void> {
+  const wanted = vscode.Uri.parse(uri);
+  const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === wanted.toString());
+  const document = shown?.document ?? (await vscode.workspace.openTextDocument(wanted));
+  const content = document.lineAt(Math.min(Math.max(line, 1), document.lineCount) - 1);
+  const selection = new vscode.Range(content.range.end.with({ character: content.firstNonWhitespaceCharacterIndex }), content.range.end);
+  await vscode.window.showTextDocument(document, { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.One, selection });
 }

@@ -16,14 +16,15 @@ import {
 import { type Manifest, settingsFor } from "./configuration";
 import { locateServer, type ServerCommand } from "./locate";
 import { thisMachine } from "./machine";
-import type { Picture, PictureView } from "./picture";
+import type { Picture } from "./page";
+import type { PictureView } from "./picture";
 import { CancellableProgress } from "./progress";
 import type { OutputTerminal, ProgramOutput } from "./runs";
 import type { Status } from "./status";
 import type { FileStatus } from "./verdict";
 
 const SCHEMES = ["file", "untitled", "vscode-vfs", "vsls"];
-const LANGUAGES = ["cuda-cpp", "cuda"];
+export const LANGUAGES = ["cuda-cpp", "cuda"];
 
 /** A failed first start only goes to its log: `startClient` shows it, once and with the next step. */
 class QuietClient extends LanguageClient {
@@ -37,6 +38,7 @@ class QuietClient extends LanguageClient {
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private readonly progress = new CancellableProgress(() => this.client);
+  private wanted = false;
   private changing: Promise<void> = Promise.resolve();
   private restarting: Promise<void> | undefined;
 
@@ -48,8 +50,19 @@ export class Server implements vscode.Disposable {
     private readonly manifest: Manifest,
   ) {}
 
+  /** Whether it was started, or somebody tried to. */
+  get isWanted(): boolean {
+    return this.wanted;
+  }
+
+  /** Starts it, if nobody has yet. */
+  async started(): Promise<void> {
+    await (this.wanted ? this.changing : this.restart());
+  }
+
   /** Starts or restarts. Two quick calls (trust granted, and a setting with it) restart once. */
   restart(): Promise<void> {
+    this.wanted = true;
     this.restarting ??= this.change(async () => {
       this.restarting = undefined;
       await this.stopClient();

@@ -13,7 +13,7 @@ export interface Setting {
   readonly setByFolder: boolean;
 }
 
-const OF_THE_EXTENSION = /^(server|trace)\./;
+const OF_THE_EXTENSION = /^(?:server\.|trace\.|headersAsCuda$)/;
 
 /** `restricted` names those that an untrusted folder may not set. */
 export function explicitSettings(

@@ -330,7 +330,7 @@ def _cost(site: int, rows: list[WarpRows], size: int, load: bool) -> SeenBanks:
     live = active.any(axis=1)
     counts = counts[live]
     cost = warp_wavefronts(addresses[live], active[live], size, load=load)
-    top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
+    top = cost.dearest
     return SeenBanks(
         site, int(counts.sum()), int((cost.wavefronts * counts).sum()), int((cost.ideal * counts).sum()),
         int(cost.ways.max()), int(cost.wavefronts[top]), int(cost.ideal[top]),

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
 from cuda_lsp.frontend.host.known_values import Taken
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
+from cuda_lsp.frontend.host.text import ELSE, FURTHEST, HostText, closings
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
@@ -29,10 +29,6 @@ _FOR = re.compile(
 _STEP = re.compile(
     r"\A\s?(?:(?P<before>\+\+|--)\s?(?P<a>\w+)|(?P<b>\w+)\s?(?P<behind>\+\+|--)"
     r"|(?P<c>\w+)\s?(?P<op>[-+*/]|<<|>>)=\s?(?P<by>\w+)|(?P<d>\w+)\s?=\s?(?P=d)\s?(?P<op2>[-+*/]|<<|>>)\s?(?P<by2>\w+))\s?\Z"
-)
-_ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
-_LEAVES_AT_END = re.compile(
-    r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
 )
 _PLAIN_NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
 _MOST_BRANCHINGS = 2
@@ -107,7 +103,7 @@ def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[st
 def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
     """The braces of ``if (…) {…} else if (…) {…} else {…}``, an empty pair for what no branch takes."""
     plain, found = host.plain, list[tuple[int, int]]()
-    if plain[max(0, match.start() - 5) : match.start()].rstrip().endswith("else"):
+    if host.follows("else", match.start()):
         return found
     opening = match.end() - 1
     while True:
@@ -117,7 +113,7 @@ def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
         if closing < 0 or plain[brace : brace + 1] != "{" or end < 0:
             return []
         found.append((brace, end))
-        following = _ELSE.match(plain, end + 1)
+        following = ELSE.match(plain, end + 1)
         if following is None:
             return [*found, (end, end)]
         if following[1] is None:
@@ -131,7 +127,7 @@ def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
     return [
         Taken(frozenset({begin}), tuple(other for other in chain if other != (begin, end)))
         for begin, end in chain
-        if not _LEAVES_AT_END.search(host.plain[begin : max(begin, end)].rstrip())
+        if not host.leaves_at_end(begin, end)
     ]
 
 
@@ -215,12 +211,8 @@ def _cases(host: HostText, constants: HostConstants, brace: int, at: int) -> Seq
 def rounds(host: HostText, constants: HostConstants, key: Key) -> Sequence[int]:
     """The values of a loop's counter, which is declared at ``key``; none: they are not known."""
     name, position = key
-    plain = host.plain
-    opening = plain.rfind("(", max(0, position - 60), position)
-    if opening < 0 or not plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
-        return ()
-    closing = host.closing(opening)
-    header = _FOR.match(plain[opening + 1 : closing]) if closing > 0 else None
+    opening, closing = host.for_header(position) or (-1, -1)
+    header = _FOR.match(host.plain[opening + 1 : closing]) if closing > 0 else None
     if header is None or header[1] != name or header[3] != name:
         return ()
     step = _step(constants, name, header[6], opening)

@@ -208,10 +208,8 @@ class _Host:
         reached = self._constants.reached(name, at)
         if reached is None:
             return None
-        given = reached.definition.text is None
-        words = self._constants.words_before(reached.definition.position, "(,<" if given else ";{}")
-        narrow = _NARROW.search(words) is not None
-        if narrow and given:
+        narrow = _NARROW.search(self._constants.words_of(reached.definition)) is not None
+        if narrow and reached.definition.text is None:
             return None
         inner = None
         if reached.text is not None and not narrow:

@@ -33,6 +33,13 @@ class NotConstant(Exception):
     """The text is not an integer constant expression of the subset read here."""
 
 
+def known_value(value: int | None, name: str) -> int:
+    """The value, if there is one. Raises NotConstant."""
+    if value is None:
+        raise NotConstant(name)
+    return value
+
+
 Lookup = Callable[[str], int]
 Returned = Callable[[str, Sequence[int | None]], int]
 """What a function gives for arguments, None for those that are not known. Raises NotConstant.

@@ -46,6 +46,8 @@ _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
 _LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
 _OPENS_PARAMETERS = ("(", ",", "<")
 _NAMESPACE = re.compile(r"(?:\bnamespace(?:\s[\w:]*)?|\bextern\s?)\s?\Z")
+_SCOPE = re.compile(r"\b(?:namespace|struct|class|union)\s([A-Za-z_][\w:]*)(?:\s[^;{}()]*)?\s?\Z")
+_LONGEST_HEAD = 400  # of a class
 _MOST_HIDDEN = 256
 """Definitions of one name looked at for the one that is visible: siblings whose scopes have ended."""
 
@@ -152,6 +154,19 @@ def in_namespaces_only(text: HostText, position: int) -> bool:
             return False
         brace = text.braces.begin(brace - 1)
     return True
+
+
+def scope_of(text: HostText, position: int) -> str:
+    """``outer::Inner``: the namespaces and classes around a place; "" outside of all, and in functions."""
+    names: list[str] = []
+    brace = text.braces.begin(position)
+    while brace >= 0:
+        scope = _SCOPE.search(text.plain, max(0, brace - _LONGEST_HEAD), brace)
+        if scope is None:
+            return ""
+        names.insert(0, scope[1])
+        brace = text.braces.begin(brace - 1)
+    return "::".join(names)
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -210,7 +210,7 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
         closing = host.closing(match.end() - 1)
         if braces.begin(match.start()) != brace or not 0 < closing < at or not sure(match.start()):
             continue
-        if plain[max(0, match.start() - 5) : match.start()].rstrip().endswith("else"):
+        if host.follows("else", match.start()):
             continue  # not every way asks that
         if _leaves(host, closing + 1, at):
             yield from _denied(plain[match.end() : closing], match.end())

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
-from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
     Definition,
     Write,
     assigned,
     definitions_of,
     in_namespaces_only,
+    scope_of,
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
@@ -123,8 +124,7 @@ class HostConstants:
     def argument(self, number: int, name: str, at: int) -> str:
         """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
         found = self._visible(name, at)
-        words = self.words_before(found.position, "(,<" if found.text is None else ";{}") if found else ""
-        return f"#u{number}" if _UNSIGNED.search(words) else f"#{number}"
+        return f"#u{number}" if found and _UNSIGNED.search(self.words_of(found)) else f"#{number}"
 
     def writes(self, names: Set[str], begin: int, end: int) -> bool:
         """Whether a stretch of the text writes to one of the names."""
@@ -139,8 +139,9 @@ class HostConstants:
         write = rf"{name}\s?(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|(?<!&)&)\s?{name}"
         return re.compile(write).search(self._plain, begin, end) is not None
 
-    def words_before(self, position: int, ends: str) -> str:
-        """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
+    def words_of(self, definition: Definition) -> str:
+        """What stands before the name where it is declared, and the name."""
+        position, ends = definition.position, "(,<" if definition.text is None else ";{}"
         first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
         return self._plain[first + 1 : self._plain.find(" ", position)]
 
@@ -195,12 +196,11 @@ class HostConstants:
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
             return None
-        opening = self._plain.rfind("(", max(0, definition.position - 60), definition.position)
-        if opening < 0 or not self._plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
+        header = self._text.for_header(definition.position)
+        if header is None:
             return None
-        closing = self._text.closing(opening)
         others = self._others(name, definition)
-        if others is None or any(write.position > closing for write in others):
+        if others is None or any(write.position > header[1] for write in others):
             return None
         return Reached(None, definition.position, definition)
 
@@ -257,14 +257,14 @@ class HostConstants:
             variable, _, axis = (part.strip() for part in name.partition("."))
             if axis not in ("x", "y", "z"):
                 return self._member(variable, axis, before)
-            return _known(self._axis(variable, axis, before, depth), name)
+            return known_value(self._axis(variable, axis, before, depth), name)
         macros = self._macros.get(name)
         if macros:
             if len(macros) > 1:  # which one holds is the preprocessor's business
                 raise NotConstant(name)
             return self._evaluated(next(iter(macros)), before, depth)
         if "::" in name:
-            return self._only(name.rpartition("::")[2], depth)
+            return self._in_scope(name, depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
         value = self.reached(name, before) or self._counter(name, before)
@@ -276,7 +276,7 @@ class HostConstants:
         found = None if value.text is None else self._integer(value.text, value.position, depth)
         if found is None:
             self._missed.add((name, value.position))
-        return _known(found, name)
+        return known_value(found, name)
 
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
@@ -318,15 +318,20 @@ class HostConstants:
             if definition.text is not None and in_namespaces_only(self._text, definition.position)
         }
 
-    def _only(self, name: str, depth: int) -> int:
-        """``Class::name``: of the only definition of this name that there is."""
-        found = [
+    def _in_scope(self, qualified: str, depth: int) -> int:
+        """``Scope::name``: of the only definition there, or else of the only one of this name."""
+        scope, _, name = qualified.rpartition("::")
+        every = [
             (file, definition)
             for file in (self, *self._headers)
             if name in file._definitions
             for definition in file._definitions[name].all
             if definition.text is not None
         ]
+        scopes = [f"::{scope_of(file._text, definition.position)}" for file, definition in every]
+        there = [each for each, own in zip(every, scopes, strict=True) if own == f"::{scope}"]
+        ending = [each for each, own in zip(every, scopes, strict=True) if own.endswith(f"::{scope}")]
+        found = there or ending or every
         if len(found) != 1:
             raise NotConstant(name)
         file, definition = found[0]
@@ -447,12 +452,6 @@ class HostConstants:
 
 def _position(write: Write) -> int:
     return write.position
-
-
-def _known(value: int | None, name: str) -> int:
-    if value is None:
-        raise NotConstant(name)
-    return value
 
 
 def _extent(value: int | None) -> int | None:

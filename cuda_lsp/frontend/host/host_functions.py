@@ -13,12 +13,12 @@ from functools import cached_property
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, whole_arguments
+from cuda_lsp.frontend.host.text import ELSE, FURTHEST, HostText, whole_arguments
 
 _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
 )
-_NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
+_NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|<[^<>;(){}]*>){0,200})>\s?)?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
 _DECLARED_AS = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s\Z")
@@ -34,7 +34,6 @@ _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
 _QUALIFIERS = frozenset({"const", "volatile", "typename", "struct", "restrict", "__restrict__", "__restrict"})
 _GOTO = re.compile(r"\bgoto\b")
-_ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
 _LONGEST_HEAD = 400  # of a class
@@ -246,7 +245,7 @@ class HostFunctions:
         while (outer := braces.begin(brace - 1)) >= 0 and braces.closing.get(outer, use) < use:
             brace = outer
         end = braces.closing.get(brace, -1) if brace >= 0 else -1
-        while 0 <= end < use and (other := _ELSE.match(plain, end + 1)) is not None:
+        while 0 <= end < use and (other := ELSE.match(plain, end + 1)) is not None:
             closing = self._host.parentheses.get(other.end() - 1, -1) if other[1] else other.end() - 2
             begin = plain.find("{", closing, closing + 3) if closing > 0 else -1
             if use < (end := braces.closing.get(begin, -1)):

@@ -54,6 +54,7 @@ class HostPointers:
     """The pointer variables of one file."""
 
     def __init__(self, text: HostText) -> None:
+        self._text = text
         self._braces = text.braces
         self._plain = plain = text.plain
         declared: dict[str, list[tuple[int, int]]] = {}
@@ -85,7 +86,8 @@ class HostPointers:
     def held(self, name: str, at: int) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it."""
         scope = self._scope(name, at)
-        found = {value: p for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]}
+        own = [(p, value) for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]]
+        found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
         root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
         if not found or _within(self._lent.get(root), scope):
             return None
@@ -119,8 +121,9 @@ class HostPointers:
     def _written(self, name: str, begin: int, end: int) -> bool:
         """Whether the variable may change between two places."""
         stores = [place for place, _ in self._values.get(name, ())]
-        lists = (stores, self._moved.get(name), self._lent.get(name))
-        return any(_within(places, (begin + 1, end - 1)) for places in lists)
+        lists = (stores, self._moved.get(name, ()), self._lent.get(name, ()))
+        between = (place for places in lists for place in _those_within(places, (begin + 1, end - 1)))
+        return any(self._text.may_come_to(place, end) for place in between)
 
     def _scope(self, name: str, at: int) -> tuple[int, int]:
         """Where the visible declaration holds; of other names the whole function."""
@@ -143,7 +146,11 @@ def _declarators(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:
-    return bool(places) and bisect_left(places, scope[0]) < bisect_right(places, scope[1])
+    return bool(places) and bool(_those_within(places, scope))
+
+
+def _those_within(places: Sequence[int], scope: tuple[int, int]) -> Sequence[int]:
+    return places[bisect_left(places, scope[0]) : bisect_right(places, scope[1])]
 
 
 def _places_of(

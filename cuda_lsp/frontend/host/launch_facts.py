@@ -66,7 +66,7 @@ def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim
     return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
 
 
-def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
+def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
     """Parameters that some launch points into the buffer of an earlier one.
 
     Where launches disagree, how far behind is unknown.
@@ -104,12 +104,18 @@ class Passed:
 NOTHING_PASSED = Passed()
 
 
-def one_buffer(
+def passed(kernel: KernelSource, sites: Sequence[LaunchSite], directive: KernelDirective | None) -> Passed:
+    """What launches pass of a kernel's parameters that belongs together."""
+    buffers = _shared_arguments(kernel, sites), _one_buffer(kernel, sites)
+    return Passed(*buffers, _computed_arguments(kernel, sites, directive))
+
+
+def _one_buffer(
     kernel: KernelSource, sites: Iterable[LaunchSite]
 ) -> tuple[tuple[PassedPlace, PassedPlace], ...]:
     """Places of parameters that some launch may point to one buffer, or to what has a name on the device.
 
-    Of plain pointers ``shared_arguments`` tells more. A name on the device is a place without a parameter.
+    Of plain pointers ``_shared_arguments`` tells more. A name on the device is a place without a parameter.
     """
     names = kernel.parameters
     found: dict[tuple[PassedPlace, PassedPlace], None] = {}
@@ -122,7 +128,7 @@ def one_buffer(
     return tuple(found)
 
 
-def computed_arguments(
+def _computed_arguments(
     kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
 ) -> dict[str, Formula]:
     """Parameters for which every launch passes what it computes from others, in one way.

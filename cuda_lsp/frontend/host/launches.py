@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
@@ -43,12 +44,13 @@ from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
-from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
+from cuda_lsp.frontend.host.sized_launches import sized_launches
 from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Site
 
+_T = TypeVar("_T")
 _LAUNCH = re.compile(
     r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
 )
@@ -156,14 +158,7 @@ class _Reader:
     def __init__(self, file: HostFile, elsewhere: Callers) -> None:
         self._file = file
         self._ways = Ways(elsewhere)
-        self._in_template: dict[str, int] | None = None
-        # Of each launch, on whichever way it is come by.
-        self._held: dict[int, tuple[Comparison, ...]] = {}
-        self._guards: dict[object, tuple[str, ...]] = {}
-        self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
-        self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
-        self._places: dict[object, tuple[Pointed, ...]] = {}
-        self._computed: dict[object, Mapping[int, Formula]] = {}
+        self._made: dict[object, object] = {}  # of each launch, on whichever way it is come by
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -206,19 +201,21 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        key = (at, given.taken, tuple(launch.configuration), tuple(launch.arguments))
-        if key not in self._sized:
-            way = evolve(NOTHING_GIVEN, taken=given.taken)
-            self._sized[key] = sized_launches(
-                self._file.constants,
+        way, constants = evolve(NOTHING_GIVEN, taken=given.taken), self._file.constants
+        held = self._comparisons(at, given.taken)
+        made = self._once(
+            (sized_launches, at, given.taken, *_written_as(launch)),
+            lambda: sized_launches(
+                constants,
                 launch.configuration,
                 at,
                 launch.arguments,
                 way,
-                self._comparisons(at, given.taken),
-            )
-        conditions = (text for made in self._sized[key] for text in made.conditions)
-        return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
+                lambda sizes: excluded(held, constants, sizes),
+            ),
+        )
+        conditions = (text for each in made for text in each.conditions)
+        return evolve(site, sized=made, conditions=(*site.conditions, *conditions))
 
     def _depends(self, template: Sequence[str], at: int) -> bool:
         """Whether template arguments hang on what the function around is given."""
@@ -249,11 +246,8 @@ class _Reader:
     def _declared(self, name: str, at: int) -> str | None:
         """The words before the name of a variable where it is declared."""
         constants = self._file.constants
-        key, reached = constants.declared(name, at), constants.reached(name, at)
-        if key is None or reached is None:
-            return None
-        words = constants.words_before(key[1], "(,<" if reached.definition.text is None else ";{}")
-        return words.rpartition(name)[0]
+        reached = constants.reached(name, at)
+        return constants.words_of(reached.definition).rpartition(name)[0] if reached is not None else None
 
     def _instance(self, way: Context, launch: Written, at: int) -> str | None:
         written = self._evaluated(launch.template_arguments, at, way.given)
@@ -301,54 +295,61 @@ class _Reader:
 
     def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
         """What holds at a launch, and in the branches that are taken before it."""
-        host = self._file.host
-        inside = [brace + 1 for brace in sorted(taken.braces) if host.plain[brace] == "{"]
-        for place in (at, *inside):
-            if place not in self._held:
-                self._held[place] = comparisons(host, self._file.constants, place)
-        return tuple(itertools.chain.from_iterable(self._held[place] for place in (at, *inside)))
+        file = self._file
+        inside = [brace + 1 for brace in sorted(taken.braces) if file.host.plain[brace] == "{"]
+
+        def held(place: int) -> tuple[Comparison, ...]:
+            return self._once((comparisons, place), lambda: comparisons(file.host, file.constants, place))
+
+        return tuple(itertools.chain.from_iterable(map(held, (at, *inside))))
 
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
         grid, block = (*launch.configuration, None, None)[:2]
-        key = (at, taken, tuple(launch.configuration), tuple(launch.arguments))
-        if key not in self._guards:
-            constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
-            held = self._comparisons(at, taken)
+        constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
+        held = self._comparisons(at, taken)
+
+        def told() -> tuple[str, ...]:
             with constants.knowing(way):
                 found = guards(held, constants, at, block, launch.arguments)
                 found += tuple(multiples(constants, launch.arguments, at))
-                if grid is not None:
-                    axes = constants.known_extents(grid, at)
-                    found += followed(constants, grid, at, launch.arguments, axes, way)
-                    found += tuple(grids(constants, launch.configuration, launch.arguments, at))
-            self._guards[key] = found
-        return self._guards[key]
+                if grid is None:
+                    return found
+                axes = constants.known_extents(grid, at)
+                found += followed(constants, grid, at, launch.arguments, axes, way)
+                return found + tuple(grids(constants, launch.configuration, launch.arguments, at))
+
+        return self._once((guards, at, taken, *_written_as(launch)), told)
 
     def _computed_from_others(self, launch: Written, at: int, taken: Taken) -> Mapping[int, Formula]:
-        key = (at, taken, tuple(launch.configuration), tuple(launch.arguments))
-        if key not in self._computed:
-            constants = self._file.constants
+        constants = self._file.constants
+
+        def told() -> Mapping[int, Formula]:
             with constants.knowing(evolve(NOTHING_GIVEN, taken=taken)):
-                found = computed_arguments(constants, launch.configuration, launch.arguments, at)
-            self._computed[key] = found
-        return self._computed[key]
+                return computed_arguments(constants, launch.configuration, launch.arguments, at)
+
+        return self._once((computed_arguments, at, taken, *_written_as(launch)), told)
 
     def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
-        key = (at, tuple(launch.arguments))
-        if key not in self._places:
-            self._places[key] = pointed(self._file.pointers, launch.arguments, at)
-        return self._places[key]
+        return self._once(
+            (pointed, at, *launch.arguments), lambda: pointed(self._file.pointers, launch.arguments, at)
+        )
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
-        key = (at, tuple(launch.arguments))
-        if key not in self._buffers:
-            self._buffers[key] = shared_buffers(
+        return self._once(
+            (shared_buffers, at, *launch.arguments),
+            lambda: shared_buffers(
                 launch.arguments,
                 lambda text: self._file.constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
                 self._file.pointers.type_of,
-            )
-        return self._buffers[key]
+            ),
+        )
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
+        """What is made of a launch, made once; ``key`` begins with who makes it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("_T", self._made[key])
 
     def api_launch(self, match: re.Match[str]) -> Written | None:
         """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
@@ -386,9 +387,11 @@ class _Reader:
     @property
     def _template_words(self) -> Mapping[str, int]:
         """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
-        if self._in_template is None:
-            self._in_template = _words_of_templates(self._file.host.plain)
-        return self._in_template
+        return self._once((_words_of_templates,), lambda: _words_of_templates(self._file.host.plain))
+
+
+def _written_as(launch: Written) -> tuple[object, ...]:
+    return tuple(launch.configuration), tuple(launch.arguments)
 
 
 def _words_of_templates(plain: str) -> dict[str, int]:

@@ -33,7 +33,8 @@ _LONGEST_OFFSET = 400
 class SharedBuffer:
     """A pointer argument that begins ``offset`` elements behind the earlier one at ``first``; None: unknown.
 
-    ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation.
+    ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation; or of sizes,
+    where the elements are of another type than those of the earlier one.
     In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets), later by name.
     """
 
@@ -59,7 +60,7 @@ def shared_buffers(
     points.
     """
     found: dict[int, SharedBuffer] = {}
-    begun: dict[str, tuple[int, Polynomial | None, bool]] = {}
+    begun: dict[str, tuple[int, Polynomial | None, tuple[str, ...], bool]] = {}
     several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
@@ -67,25 +68,26 @@ def shared_buffers(
         if parts is None:
             several[position] = choices(text)
             continue
-        base, moved, cast = parts
-        offset = _offset(moved, texts, integer)
+        base, moved, casts = parts
+        offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         for _ in range(_MOST_STEPS):
             known = held(base)
             inner = [parts_of_pointer(v, type_of) for v in known.values] if known is not None else []
             if known is None or len(inner) != 1 or inner[0] is None:
                 several[position] = [c for v in known.values for c in choices(v)] if known else []
                 break
-            base, step, again = inner[0]
-            cast = cast or again
+            base, step, before = inner[0]
+            casts, own_units = (*before, *casts), own_units and (not before or step == "0")
             behind = None if known.moved else _offset(step, texts, integer)
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         if base not in begun:
-            begun[base] = (position, offset, cast)
+            begun[base] = (position, offset, casts, own_units)
             continue
-        first, start, other = begun[base]
-        known_units = not cast and not other
+        first, start, others, known_units = begun[base]
+        known_units = known_units and own_units
         apart = 0 if text == texts[first] else _difference(offset, start) if known_units else None
-        found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start))
+        least = 2 if casts == others else 1
+        found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start, least))
     for position, chosen in several.items():
         # What a variable may be said to hold by chance, as one that changes places with another, is left out.
         for base in dict.fromkeys(parts[0] for c in chosen if (parts := parts_of_pointer(c)) is not None):
@@ -107,27 +109,34 @@ def _plain(argument: str) -> str:
 
 def parts_of_pointer(
     text: str, type_of: Callable[[str], str | None] = lambda name: None
-) -> tuple[str, str, bool] | None:
-    """The buffer, the offset into it as text, and whether that counts elements of another type."""
+) -> tuple[str, str, tuple[str, ...]] | None:
+    """The buffer, the offset into it as text, and the types that it is cast to, the last one last.
+
+    Casts to what it has anyway are left out: without any, the offset counts elements of the buffer.
+    """
     text, cast = _without_casts(_plain(text))
     if _WHOLE.match(text):
-        return text, "0", False
+        return text, "0", _casts(text, type_of, cast)
     if text.startswith("&") and text.endswith("]"):
         opening = _opening(text)
         base = text[1:opening].strip()
-        return (base, text[opening + 1 : -1], _differs(cast, base, type_of)) if _WHOLE.match(base) else None
+        return (base, text[opening + 1 : -1], _casts(base, type_of, cast)) if _WHOLE.match(base) else None
     inner = _CAST.match(text)  # of what is moved only
     moved = _MOVED.match(text[inner.end() :] if inner is not None else text)
     if moved is None:
         return None
     base = moved[1].strip()
     counted = (inner[1] or inner[2]) if inner is not None else None
-    differs = _differs(cast, base, type_of) or _differs(counted, base, type_of)
-    return base, moved[3] if moved[2] == "+" else f"-({moved[3]})", differs
+    return base, moved[3] if moved[2] == "+" else f"-({moved[3]})", _casts(base, type_of, counted, cast)
 
 
-def _differs(cast: str | None, base: str, type_of: Callable[[str], str | None]) -> bool:
-    return cast is not None and type_of(base) != cast
+def _casts(base: str, type_of: Callable[[str], str | None], *casts: str | None) -> tuple[str, ...]:
+    known = type_of(base)
+    found: list[str] = []
+    for cast in casts:
+        if cast is not None and cast != (found[-1] if found else known):
+            found.append(cast)
+    return tuple(found)
 
 
 def _without_casts(text: str) -> tuple[str, str | None]:
@@ -192,9 +201,11 @@ def _polynomial(
     return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
 
 
-def _are_pieces(offset: Polynomial | None, start: Polynomial | None) -> bool:
+def _are_pieces(offset: Polynomial | None, start: Polynomial | None, least: int) -> bool:
+    """Whether sizes are between the two, products of at least so many; their signs agree."""
     apart = added(offset, start, -1) if offset is not None and start is not None else {}
-    return bool(apart) and all(len(names) > 1 for names in apart)
+    ahead = {factor > 0 for factor in apart.values()}
+    return all(len(names) >= least for names in apart) and len(ahead) == 1
 
 
 def _difference(offset: Polynomial | None, start: Polynomial | None) -> Formula | None:

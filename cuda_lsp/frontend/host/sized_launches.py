@@ -7,12 +7,12 @@ number, or a range, which is told as a condition (``guards``) of launches with t
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-from cuda_lsp.frontend.host.guards import Comparison, excluded
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.model import Dim3, Extents
 
@@ -23,9 +23,11 @@ _MOST_THREADS = 1024
 _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
-_ONE_SIZE = (4096, 1024, 256, 128, 64, 32)
+_ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072)
 _SEVERAL_SIZES = ((64, 8, 4, 2), (8, 64, 2, 4), (16, 8, 4, 2), (4, 8, 16, 2), (1024, 64, 16, 8))
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
+_LARGE_SIZES = (8192, 4096, 3072, 2048, 1536)
+"""For one of several, where the host refuses small ones; the others are those of ``_SEVERAL_SIZES``."""
 _TRIED = (
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257,
     384, 511, 512, 513, 640, 767, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 4096, 4097, 8192, 99_999,
@@ -50,13 +52,13 @@ def sized_launches(
     at: int,
     arguments: Sequence[str],
     given: Given,
-    held: Sequence[Comparison],
+    refused: Callable[[Given], bool],
 ) -> tuple[SizedLaunch, ...]:
     """Launches with different blocks that sizes make of a site whose block is not known; few, or none.
 
-    ``held``: what holds at the site, which sizes may exclude.
+    ``refused``: whether the host launches nothing with these values.
     """
-    return tuple(_Site(constants, configuration, at, arguments, given, held).launches())
+    return tuple(_Site(constants, configuration, at, arguments, given, refused).launches())
 
 
 @frozen
@@ -66,18 +68,17 @@ class _Site:
     at: int
     arguments: Sequence[str]
     given: Given
-    held: Sequence[Comparison]
+    refused: Callable[[Given], bool]
 
     def launches(self) -> list[SizedLaunch]:
         sizes = self._sizes()
         if not sizes or len(sizes) > _MOST_SIZES:
             return []
         found: dict[Dim3, SizedLaunch] = {}
-        rows = [(value,) for value in _ONE_SIZE] if len(sizes) == 1 else _SEVERAL_SIZES
-        for values in rows:
+        for values in _rows(len(sizes)):
             chosen = dict(zip(sizes, values, strict=False))
             block = self._block(Given(chosen))
-            if block is not None and block not in found and not self._excluded(chosen):
+            if block is not None and block not in found:
                 found[block] = self._of(block, chosen)
             if len(found) == _MOST_EXAMPLES:
                 break
@@ -86,7 +87,7 @@ class _Site:
     def _sizes(self) -> list[Key]:
         """What the block hangs on in the end: what no text tells."""
         missing = self.constants.missing(self.configuration[1], self.at, self.given)
-        made = {key for key in missing if self.constants.missing(key[0], self.at, self.given) - {key}}
+        made = {key for key in missing if self.constants.missing(key[0], key[1] + 1, self.given) - {key}}
         sizes = sorted(missing - made)
         return sizes if all(self._may_be_size(name) for name, _ in sizes) else []
 
@@ -95,8 +96,7 @@ class _Site:
         value = self.constants.reached(name, self.at) if "." not in name else None
         if value is None:
             return True
-        given = value.definition.text is None
-        words = self.constants.words_before(value.definition.position, "(,<" if given else ";{}")
+        words = self.constants.words_of(value.definition)
         if value.text is None:
             return _EXTENTS.search(words) is None
         plain = {match[0] for match in _PLAIN.finditer(value.text)} - _WORDS
@@ -104,13 +104,10 @@ class _Site:
         return known and _EXTENTS.search(words) is None
 
     def _block(self, sizes: Given) -> Dim3 | None:
-        extents = self.constants.known_extents(self.configuration[1], self.at, self.given.and_those(sizes))
-        block = all_known(extents)
+        given = self.given.and_those(sizes)
+        block = all_known(self.constants.known_extents(self.configuration[1], self.at, given))
         fits = block is not None and min(block) > 0 and block[0] * block[1] * block[2] <= _MOST_THREADS
-        return block if fits else None
-
-    def _excluded(self, sizes: Mapping[Key, int]) -> bool:
-        return excluded(self.held, self.constants, self.given.and_those(Given(sizes)))
+        return block if fits and not self.refused(given) else None
 
     def _of(self, block: Dim3, sizes: Mapping[Key, int]) -> SizedLaunch:
         lower = upper = Given(sizes)
@@ -170,7 +167,7 @@ class _Site:
         """The least and largest size that give this block, as far as trying tells; None: there are gaps."""
 
         def makes(value: int) -> bool:
-            return self._block(Given({size: value})) == block and not self._excluded({size: value})
+            return self._block(Given({size: value})) == block
 
         made = [makes(value) for value in _TRIED]
         if not any(made):
@@ -186,6 +183,17 @@ class _Site:
 
     def _integer(self, text: str, sizes: Given) -> int | None:
         return self.constants.integer(text, self.at, self.given.and_those(sizes))
+
+
+def _rows(number: int) -> Iterator[tuple[int, ...]]:
+    """Values for so many sizes, in the order in which they are tried."""
+    if number == 1:
+        yield from ((value,) for value in _ONE_SIZE)
+        return
+    yield from (values[:number] for values in _SEVERAL_SIZES)
+    for large, place in itertools.product(_LARGE_SIZES, range(number)):
+        small = _SEVERAL_SIZES[-2]
+        yield (*small[:place], large, *small[place + 1 : number])
 
 
 def _boundary(outside: int, inside: int, makes: Callable[[int], bool]) -> int:

@@ -16,9 +16,16 @@ from cuda_lsp.blanked import blanked
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")
 _FOR = re.compile(r"\bfor\s?\(")
+_LEAVES_AT_END = re.compile(
+    r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
+)
+_BRANCH = re.compile(r"\b(?:if\s?(?:constexpr\s?)?\([^;{}\[]*\)|else)\s?\Z")
+_LONGEST_CONDITION = 400
 _BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}
 FURTHEST = 5000
 """Characters between two parentheses, or the two ends of a configuration, that belong together."""
+ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
+"""Behind a branch: the next one. The group is there where it asks again."""
 
 
 class HostText:
@@ -59,6 +66,29 @@ class HostText:
         """Where the parenthesis at ``opening`` is closed; -1 when that is far or nowhere."""
         found = self.parentheses.get(opening, -1)
         return found if found - opening < FURTHEST else -1
+
+    def follows(self, word: str, position: int) -> bool:
+        """Whether a word stands right before a place."""
+        return self.plain[max(0, position - len(word) - 1) : position].rstrip().endswith(word)
+
+    def for_header(self, position: int) -> tuple[int, int] | None:
+        """The parentheses of the ``for`` that a place is at the beginning of."""
+        opening = self.plain.rfind("(", max(0, position - 60), position)
+        return (opening, self.closing(opening)) if opening >= 0 and self.follows("for", opening) else None
+
+    def leaves_at_end(self, brace: int, end: int) -> bool:
+        """Whether the last statement of a block leaves the function."""
+        return _LEAVES_AT_END.search(self.plain[brace : max(brace, end)].rstrip()) is not None
+
+    def may_come_to(self, place: int, at: int) -> bool:
+        """Whether a way leads on from a place to a later one, as far as the branches around it tell."""
+        brace = self.braces.begin(place)
+        while brace >= 0 and (end := self.braces.closing.get(brace, at)) < at:
+            branch = _BRANCH.search(self.plain, max(0, brace - _LONGEST_CONDITION), brace)
+            if branch is not None and self.leaves_at_end(max(brace, end - FURTHEST), end):
+                return False
+            brace = self.braces.begin(brace - 1)
+        return True
 
     @cached_property
     def braces(self) -> Braces:

@@ -1,7 +1,8 @@
 """Launches through a macro or a function of the same file: ``LAUNCH(kernel, n)``, ``run(kernel, grid, 256)``.
 
 Each use is read as the launch that it makes: parameters become what the use gives for them, local names of
-the body their definitions. Macros of other files and functions that are handed on twice are not followed.
+the body their definitions, names that the body of a macro writes to before the launch what it writes.
+Macros of other files and functions that are handed on twice are not followed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.definitions import assigned, writes_of
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
 
@@ -24,6 +26,11 @@ _LOCAL = re.compile(
     r"(?:=\s?([^;]{1,400});|[({]([^;]{0,400})[)}]\s?;)"
 )
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
+_PLACE = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
+_LOOP = re.compile(r"\b(?:for|while)\s?\([^{}]*\)\s?\Z")
+_LONGEST_HEAD = 400  # of a loop
+_UNKNOWN = "__cuda_lsp_unknown"
+_DECLARES = re.compile(r"\w\s\Z")
 _BETWEEN = re.compile(r"\A\)\s?(?:(?:mutable|const|noexcept)\s?)*(?:->[\w\s:<>*&]+)?\Z")
 _POINTER = re.compile(r"\(\s?[*&]+\s?(\w+)\s?\)")
 _JOINED = re.compile(r"\s?##\s?")
@@ -80,10 +87,10 @@ def uses_of_macros(host: HostText) -> tuple[list[Use], list[tuple[int, int]]]:
     budget = _Budget()
     spans = dict(directives)
     used: dict[int, int] = {}
-    for begin, end, text, first, before in _expansions(host, macros, _NESTED, budget):
+    for begin, end, before, text, first in _expansions(host, macros, _NESTED, budget):
         if _outside(directives, begin):
             used[first] = spans[first]
-            for launch in _launches(text, before):
+            for launch in _launches(before, text):
                 if not budget.take():
                     return found, list(used.items())
                 found.append(Use(launch, begin, end))
@@ -133,12 +140,11 @@ def _uses_of(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _expansions(
-    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None, around: str = ""
-) -> Iterator[tuple[int, int, str, int, str]]:
-    """Of each use: where it begins and ends, its text, where its macro is defined, and what stands before.
+    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None
+) -> Iterator[tuple[int, int, str, str, int]]:
+    """Of each use: where it begins and ends, the text of macros before its own, and where its is defined.
 
-    ``at``: the place that ``host`` is the expansion of; None: it is the file. ``around``: what the macros
-    around have before it.
+    ``at``: the place that ``host`` is the expansion of; None: it is the file.
     """
     for match in _uses_of(macros).finditer(host.plain):
         known = macros[match[1]]
@@ -154,18 +160,68 @@ def _expansions(
         if budget.characters < 0:
             return
         place = match.start() if at is None else at
-        before = "" if at is None else (around + host.plain[: match.start()])[-_FURTHEST:]
-        yield place, end + 1, expanded, macro.begin, before
+        before = "" if at is None else host.plain[: match.start()]
+        yield place, end + 1, before, expanded, macro.begin
         if depth:
-            inside = HostText(expanded)
-            for _, _, inner, first, outer in _expansions(inside, macros, depth - 1, budget, place, before):
-                yield place, end + 1, inner, first, outer
+            inside = _expansions(HostText(expanded), macros, depth - 1, budget, place)
+            yield from (
+                (place, end + 1, before + behind, inner, first) for _, _, behind, inner, first in inside
+            )
 
 
-def _launches(text: str, before: str) -> Iterator[Written]:
-    host = HostText(text)
+def _launches(before: str, text: str) -> Iterator[Written]:
+    """The launches in ``text``, which stands behind ``before``."""
+    before = f"; {before}\n"
+    first, host = len(HostText(before).plain) - 1, HostText(before + text)
     for start, launch in every_launch(host):
-        yield _with_locals(launch, (before + host.plain[:start])[-_FURTHEST:])
+        if start >= first:
+            made = _with_writes(launch, host, start)
+            yield _with_locals(made, host.plain[max(0, start - _FURTHEST) : start])
+
+
+def _with_writes(launch: Written, host: HostText, start: int) -> Written:
+    """Names in the configuration with the values that the text before the launch writes to them."""
+    names = {word[0] for part in launch.configuration for word in _WORD.finditer(part)}
+    every = writes_of(host.plain[:start])
+    writes = sorted((w.position, name, w) for name in names & every.keys() for w in every[name])
+    values: dict[str, str] = {}
+    for position, name, write in writes:
+        if _DECLARES.search(host.plain, max(0, position - 20), position):
+            continue  # it is a local name
+        value = assigned(host.plain, write) if _comes_by_once(host, position, start) else None
+        value = _UNKNOWN if value is None else _written_to(value, values)
+        if write.axis is None:
+            values = {place: v for place, v in values.items() if place.partition(".")[0] != name}
+        values[f"{name}.{write.axis}" if write.axis else name] = value
+    return evolve(launch, configuration=[_whole(part, values) for part in launch.configuration])
+
+
+def _comes_by_once(host: HostText, position: int, start: int) -> bool:
+    """Whether what is at ``start`` comes by a statement before it, and by it once, as far as braces tell."""
+    brace = host.braces.begin(position)
+    if host.braces.end(position) < start:
+        return False
+    while brace >= 0 and not _LOOP.search(host.plain, max(0, brace - _LONGEST_HEAD), brace):
+        brace = host.braces.begin(brace - 1)
+    return brace < 0
+
+
+def _whole(part: str, values: Mapping[str, str]) -> str:
+    """A part of the configuration, a ``dim3`` taken to pieces where one of them was written to."""
+    name = part.strip()
+    axes = [f"{name}.{axis}" for axis in "xyz"]
+    if not values.keys().isdisjoint(axes):
+        return f"dim3({', '.join(_written_to(axis, values) for axis in axes)})"
+    return values[name] if name in values else _written_to(part, values)
+
+
+def _written_to(text: str, values: Mapping[str, str]) -> str:
+    def value(place: re.Match[str]) -> str:
+        written = place[0].replace(" ", "")
+        otherwise = _UNKNOWN if written.partition(".")[0] in values else place[0]
+        return f"({values[written]})" if written in values else otherwise
+
+    return _PLACE.sub(value, text)
 
 
 # -------------------------------------------------------------------------------------- functions

@@ -168,7 +168,7 @@ def _inline_or_say(
         if final is None:
             raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
         function = defined(low, final)
-    if declaration.name == "operator=" and objects.copies(function) and this is not None and arguments:
+    if declaration.name == "operator=" and objects.copies(low, function) and this is not None and arguments:
         return assign_record(low, node, this, arguments[0])
     if function.body is None:
         if declaration.name == "operator=" and this is not None and arguments:
@@ -399,6 +399,8 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
         return StaticPlace(info, value, 0)
     if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
         return StaticPlace(info, value, key)
+    if isinstance(value, MemoryRecord) and key not in low.assigned and low.share_parameter(value, key):
+        return MemoryPlace(info, value.pointer)
     if info.is_int and isinstance(value, Cast | Binary) and key not in low.memory:
         pointer = pointer_inside(value)
         if pointer is not None:

@@ -1,13 +1,19 @@
-"""Lambdas: objects that hold what they captured by copy; references resolve where they are called."""
+"""Lambdas: objects that hold what they captured by copy; references resolve where they are called.
+
+What a lambda of the host holds by copy that a kernel was passed is a parameter of the kernel like any other.
+"""
 
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import declarations, lvalues
+from cuda_lsp.frontend.lowering.parameters import place_of_parameter
 from cuda_lsp.frontend.lowering.places import Closure, Place, Value, VarPlace
 from cuda_lsp.frontend.lowering.state import Lowering
-from cuda_lsp.frontend.lowering.types import type_of
+from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
+
+_LONGEST_CAPTURE = 2000  # characters between the brackets of a lambda
 
 
 def closure(low: Lowering, node: Node) -> Value:
@@ -71,3 +77,33 @@ def captures(low: Lowering, declaration: Declaration) -> dict[int, Place]:
     """What the lambda of a call operator holds by copy: declaration → place; nothing for other functions."""
     found = closure_of(low, declaration)
     return dict(found.captures) if found is not None else {}
+
+
+def captured(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place | None:
+    """A variable of the host that the lambda holds which is called; None: it is no such variable."""
+    if declaration.kind != K.PARAMETER and not lvalues.is_automatic(low, declaration):
+        return None
+    function = low.ast.parent(declaration)
+    if function is None or function.key in low.active:
+        return None
+    called = (found for key in reversed(low.active) if (found := low.met.get(key)) is not None)
+    lambdas = (low.ast.parent(found) for found in called if found.name == "operator()")
+    holder = next((found for found in lambdas if found is not None), None)
+    if holder is None or holder.key in low.closures:
+        return None
+    held = _capture_list(low, holder)
+    if held.isdisjoint(("=", declaration.name)) or f"&{declaration.name}" in held:
+        return None
+    clashes = declaration.name in low.record_fields or declaration.name in low.captured
+    name = f"captured {declaration.name}" if clashes else declaration.name
+    low.captured.append(name)
+    value = info.target if info.kind == "reference" and info.target is not None else info
+    return place_of_parameter(low, name, value, low.late_parameters, 0)
+
+
+def _capture_list(low: Lowering, holder: Declaration) -> set[str]:
+    """``{"=", "&n"}``: what stands between the brackets of a lambda, without spaces."""
+    _, file, start, _ = low.ast.extent(Node(holder.cursor, (0, 0)))
+    text = low.ast.contents(file)[start : start + _LONGEST_CAPTURE].decode(errors="replace")
+    listed = text[1 : text.find("]")] if text.startswith("[") else ""
+    return {"".join(part.split()) for part in listed.split(",")}

@@ -107,7 +107,8 @@ def _declare(low: Lowering, node: Node) -> None:
         if named is not None and _only_declares(named, initialiser, info):
             low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
             return
-        if named is not None and named.kind == K.CONSTRUCTOR and not named.in_system_header:
+        own = named is not None and named.kind == K.CONSTRUCTOR and not named.in_system_header
+        if named is not None and own and not objects.is_copy(low, initialiser, named):
             low.env[declaration.key] = place = low.local(declaration.name, info, declaration.key)
             made = objects.construct(low, initialiser, named, place)
             if made is not place and not isinstance(made, RecordValue | MemoryRecord):

@@ -221,7 +221,22 @@ def _granted(low: Lowering) -> tuple[str, ...]:
     pieces = (f"{what} point to pieces of one buffer that do not overlap"
               for what in _written_pairs(low, low.pieces))  # fmt: skip
     named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
-    return (*pieces, *low.kept_pointers.granted(), *named)
+    return (*pieces, *_captured_apart(low), *low.kept_pointers.granted(), *named)
+
+
+def _captured_apart(low: Lowering) -> Iterator[str]:
+    """Of pointers that a lambda holds nobody asks what else points into their buffers."""
+    # What a lambda holds has no name in it: those fields are told of by what uses them (``closures``).
+    every = ((str(key), array) for key, array in low.arrays.items() if array.space is Space.GLOBAL)
+    buffers = {key: array for key, array in every if not key.endswith(".")}
+    held = [name for name in low.captured if any(_is_of(key, name) for key in buffers)]
+    if held and len(buffers) > 1 and not written_arrays(low.out).isdisjoint(buffers.values()):
+        names = ", ".join(f"`{name}`" for name in held)
+        yield f"no other pointer leads to the buffers of {names}, which a lambda holds"
+
+
+def _is_of(key: str, name: str) -> bool:
+    return key == f"parameter {name}" or key.startswith(f"parameter {name}.")
 
 
 def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering import assignments, calls, declarations, expressions, initialisers, tables
+from cuda_lsp.frontend.lowering import (
+    assignments,
+    calls,
+    closures,
+    declarations,
+    expressions,
+    initialisers,
+    tables,
+)
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import element, offset_by, select
 from cuda_lsp.frontend.lowering.output import Untranslatable
@@ -328,6 +336,10 @@ def variable(low: Lowering, declaration: Declaration, node: Node) -> Place:
             return StaticPlace(info, RecordValue(info, dict(fields)))
         if name == "warpSize":
             return StaticPlace(info, Builtin(Axis.WARP_SIZE, INT32))
+    held = closures.captured(low, declaration, info)
+    if held is not None:
+        low.env[declaration.key] = held
+        return held
     if is_automatic(low, declaration):  # libclang hides it: ``switch (int n = a[i]; n)``
         declarations.declare(low, low.ast.body(declaration))
         if declaration.key in low.env:

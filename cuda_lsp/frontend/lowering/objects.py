@@ -22,7 +22,7 @@ def construct(low: Lowering, node: Node, declaration: Declaration, target: Place
     if library is not None:
         return library
     function = defined(low, declaration)
-    copied = len(arguments) == 1 and (function.body is None or copies(function))
+    copied = len(arguments) == 1 and (function.body is None or copies(low, function))
     if copied and (info.scalar or type_of(low.ast, arguments[0]).is_record):
         # a narrow float (``__half``) is a class for C++ and a number here: its constructors only convert
         value = conversions.convert(low, expressions.value(low, arguments[0]), info)
@@ -78,6 +78,14 @@ def _default_members(low: Lowering, object: Place) -> None:
             initialisers.initialise(low, low.member(object, field), children[-1])
 
 
-def copies(function: Function) -> bool:
-    """An implicit copy or move (libclang shows no parameter): memberwise, whatever clang synthesised."""
-    return not any(p.name for p in function.parameters)
+def is_copy(low: Lowering, node: Node, constructor: Declaration) -> bool:
+    """Whether an initialiser only copies a record."""
+    arguments = argument_nodes(low, node)
+    one = len(arguments) == 1 and type_of(low.ast, arguments[0]).is_record
+    return one and copies(low, defined(low, constructor))
+
+
+def copies(low: Lowering, function: Function) -> bool:
+    """A copy or move that nobody wrote or ``= default`` makes: memberwise, whatever clang synthesised."""
+    implicit = not any(p.name for p in function.parameters)  # libclang shows none
+    return implicit or bool(low.ast.lib.clang_CXXMethod_isDefaulted(function.declaration.cursor))

@@ -68,6 +68,8 @@ class Lowering(Output):
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.launched: Passed = NOTHING_PASSED
         self.record_fields: dict[str, tuple[str, ...]] = {}  # of parameters, in order
+        self.sharing: dict[int, set[int]] = {}  # declarations that are no copies of a parameter in memory
+        self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
@@ -277,6 +279,18 @@ class Lowering(Output):
             return self.unknown(reason, info.ir, inputs)
         return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
 
+    def share_parameter(self, value: MemoryRecord, key: int) -> bool:
+        """Whether a record by value may be the parameter itself: until something is written there."""
+        base = root_array(value.pointer)
+        if (
+            base is None
+            or base.id not in self.passed
+            or not isinstance(tables.offset_in(value.pointer), Const)
+        ):
+            return False
+        self.sharing.setdefault(base.id, set()).add(key)
+        return True
+
     def _volatile(self, place: MemoryPlace) -> bool:
         base = root_array(place.pointer)
         return place.info.volatile or (base is not None and base.volatile)
@@ -375,6 +389,10 @@ class Lowering(Output):
         site = self.site(node) if node is not None else Site(self.home)
         base = root_array(place.pointer)
         local = base is not None and base.space is Space.LOCAL
+        if base is not None and base.id in self.sharing:
+            first, *others = self.sharing[base.id]
+            self.assigned.update(others)  # all of them are copies then
+            raise Restart(first, memory=False)
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)
             read_at = self.site(value.node) if value.node is not None else None

@@ -3,8 +3,9 @@
 Kernels are often read away from the project that they were written for. Some names mean the same wherever
 they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS. ``headers/frameworks`` declares
 them in our words, after the frameworks' documentation; they are put before the file when its kernels are
-not understood without, and that is told. The same goes for macros under whose ``#ifdef`` projects keep their
-device code (``USE_CUDA``, ``GPU``). Looked for when a file is opened, never while typing.
+not understood without, and that is told. So are macros of headers that CMake writes. The same goes for
+macros under whose ``#ifdef`` projects keep their device code (``USE_CUDA``, ``GPU``). Looked for when a file
+is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
+_MADE_BY_CMAKE = {
+    "CONSTEXPR": "constexpr", "NOEXCEPT": "noexcept", "FINAL": "final", "OVERRIDE": "override", "EXPORT": "",
+    "NO_EXPORT": "", "DEPRECATED": "", "DEPRECATED_EXPORT": "",
+}  # fmt: skip
+"""What stands behind a project's prefix in headers of ``WriteCompilerDetectionHeader`` and of
+``GenerateExportHeader``, which are there once a build was made; and what such a macro stands for."""
+_OF_CMAKE = re.compile(
+    rf"\b[A-Z][A-Z0-9]*_({'|'.join(sorted(_MADE_BY_CMAKE, key=len, reverse=True))})\b(?!\s*\()"
+)
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if(n?def)?[ \t]+([^\n]*)(?:\n[ \t]*#[ \t]*define[ \t]+(\w+))?", re.M
 )
@@ -68,6 +78,11 @@ def conventions_of(text: str) -> Conventions:
         if open_:
             names.update(dict.fromkeys(open_))
             pieces.append(_text(header))
+    made = {
+        match[0]: _MADE_BY_CMAKE[match[1]] for match in _OF_CMAKE.finditer(text) if match[0] not in defined
+    }
+    names.update(dict.fromkeys(made))
+    pieces += (f"#define {name} {value}".rstrip() for name, value in made.items())
     return Conventions("\n".join(pieces), tuple(names))
 
 

@@ -172,6 +172,8 @@ def guess(reading: Reading, text: str) -> None:
     if reading.understanding().broken:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
+        _take_by_convention(reading, "\n".join(reading.texts()))
+    if reading.understanding().broken:
         _define_as_the_build_does(reading)
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
@@ -207,7 +209,7 @@ def _take_by_convention(reading: Reading, text: str) -> None:
     """Declarations of well-known names."""
     first, before = reading.guessed, reading.understanding()
     conventions = conventions_of(text)
-    if conventions.text:
+    if conventions.text and conventions != first.conventions:
         reading.read_with(evolve(first, conventions=conventions))
         _keep_if_better(reading, before, first)
 

@@ -27,7 +27,10 @@ _MOST_NAMES = 24
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 3000
 _SHORTEST = 3  # letters of a name that tells anything
-_CONSTANT = r"(?:constexpr|const)\s[^;{{}}()=]{{0,80}}(?<!\w){0}\s*=\s*(\d+)\s*[;,]"
+_CONSTANT = r"(?:constexpr|const)\s[^;{{}}()=]{{0,80}}(?<!\w){0}\s*=\s*([^;,{{}}]{{1,80}})[;,]"
+_NUMBERS = re.compile(r"\A[\d()+*/%<>-]{1,200}\Z")
+_MOST_STEPS = 5
+"""Constants that a constant is made of, one after the other."""
 _DECLARED = (
     r"#[ \t]*define[ \t]+{0}\b|\b(?:struct|class|union|enum)\s+(?:\w+\s+){{0,2}}{0}\s*(?:final\s*)?[:{{]"
     r"|\}}\s*{0}\s*;|\btypedef\s[^;{{}}]{{1,120}}(?<!\w){0}\s*;|\busing\s+{0}\s*="
@@ -75,12 +78,27 @@ def _constant(
 ) -> str | None:
     """The value of a constant that stands in a header, where there is no doubt which."""
     constant = re.compile(_CONSTANT.format(re.escape(name)))
-    values = [(file, match[1]) for file, text in known if (match := constant.search(text))]
+    found = [(file, text, match) for file, text in known if (match := constant.search(text))]
+    values = [(file, value) for file, text, match in found if (value := _value(text, match[1]))]
     for near in (namesakes, beside):
         own = [value for file, value in values if file.name in near]
         if own:
             return own[0]
     return values[0][1] if len({value for _, value in values}) == 1 else None
+
+
+def _value(text: str, written: str, steps: int = _MOST_STEPS) -> str | None:
+    """What a constant is initialised with, in numbers; ``text`` declares the constants that it is made of."""
+    if not steps:
+        return None
+
+    def number(name: re.Match[str]) -> str:
+        found = re.search(_CONSTANT.format(re.escape(name[0])), text)
+        value = _value(text, found[1], steps - 1) if found is not None else None
+        return name[0] if value is None else value
+
+    value = re.sub(r"[A-Za-z_]\w*", number, re.sub(r"\s", "", written))
+    return None if not _NUMBERS.match(value) else value if value.isdigit() else f"({value})"
 
 
 def _texts(path: Path) -> Iterator[tuple[Path, str]]:

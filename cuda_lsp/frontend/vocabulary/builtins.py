@@ -108,10 +108,10 @@ def _legacy_exchange(call: Call) -> Value:
 
 def _lanes(call: Call, values: list[Value]) -> Value:
     row = EXCHANGES[call.name]
-    operands = [v for v in values if is_expr(v) and not isinstance(v.type, Pointer)]
-    integers = isinstance(call.info.ir, Int) and call.info is not VOID
+    operands = [v for v in values[: -1 if row.predicate else None] if is_expr(v) and isinstance(v.type, Int)]
+    known = len(operands) == len(values) - row.predicate
     result: Value = call.unknown(f"result of {call.name}", varies=True)
-    if integers and all(isinstance(o.type, Int) for o in operands):
+    if known and isinstance(call.info.ir, Int) and call.info is not VOID:
         exchanged = Intrinsic(call.name, tuple(operands), call.info.ir)
         result = call.low.var("", call.info.ir)
         call.low.emit(Assign(result, exchanged, call.low.site(call.node)))

@@ -93,6 +93,10 @@ class _Child(Listener):
     def _change(self, number: int, uri: str, path: Path, text: str) -> None:
         self._documents.change(number, uri, path, text)
 
+    def _look(self, number: int, path: Path, line: int) -> None:
+        del number
+        self._documents.look(path, line)
+
     def _close(self, number: int, uri: str) -> None:
         del number
         self._documents.close(uri)

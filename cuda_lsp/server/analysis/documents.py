@@ -115,6 +115,10 @@ class Documents:
                 self._closing.append((uri, known.path))
             self._condition.notify_all()
 
+    def look(self, path: Path, line: int) -> None:
+        """Somebody looks at this line (from 1)."""
+        self.analyzer.looked_at[path] = line
+
     def refresh(self) -> None:
         """Headers may have changed: read them again, and with them every document."""
         with self._condition:
@@ -210,7 +214,8 @@ class Documents:
         if change.path in self._outdated:
             self._outdated.discard(change.path)
             self.analyzer.refresh(change.path)
-        return self.analyzer.update(change.path, change.text, change.number)
+        said = partial(self._deliver, change.uri)
+        return self.analyzer.update(change.path, change.text, change.number, said=said)
 
     def _try(self, trial: _Trial) -> None:
         known = self._open.get(trial.uri)

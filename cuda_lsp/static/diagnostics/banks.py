@@ -71,7 +71,7 @@ def _picture(trace: Trace, accesses: list[Access]) -> WarpPicture | None:
             continue
         how: dict[str, Any] = {"load": load, "banks": gpu.banks, "bank_bytes": gpu.bank_bytes}
         cost = warp_wavefronts(addresses, active, a.size, **how)
-        top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
+        top = cost.dearest
         wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
         if best is None or wavefronts > best[0]:
             touches = touched_words(addresses[top : top + 1], active[top : top + 1], a.size, **how)
@@ -129,12 +129,12 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         ways = max(ways, int(cost.ways.max()))
         if accesses[0].mode is Mode.ATOMIC:
             atomic = max(atomic, lanes_per_address(addresses, active))
-        extra = cost.wavefronts - cost.ideal
-        top = int(np.argmax(extra * 4096 + cost.wavefronts))
-        rank = (int(extra[top]), int(cost.wavefronts[top]))
+        top = cost.dearest
+        wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
+        rank = (wavefronts - ideal, wavefronts)
         if worst is None or rank > worst[0]:
             histogram = tuple(int(n) for n in cost.histogram[top])
-            report = BankReport(1, rank[1], int(cost.ideal[top]), 0.0, histogram, int(warp[top]))
+            report = BankReport(1, wavefronts, ideal, 0.0, histogram, int(warp[top]))
             worst = (rank, report)
     first = accesses[0]
     sure = any(bool(a.must.any()) for a in accesses)

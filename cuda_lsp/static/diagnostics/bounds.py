@@ -69,7 +69,7 @@ def uninitialised_findings(trace: Trace) -> tuple[Diagnosis, ...]:
 
 def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis]) -> None:
     written: dict[int, Flags] = {}
-    blind = {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+    blind = path.blind | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
     volatile = {a.array.id for a in path.accesses if a.copied}
     seen: set[object] = set()
     for a in path.accesses:

@@ -88,6 +88,8 @@ def _rows(group: Group, units: Units, bad: Flags) -> Entries:
     for i, a in enumerate(group.accesses):
         may = a.may[..., group.lanes]
         at = np.flatnonzero(may)
+        if not len(at) or not a.size:  # its width did not count for the units
+            continue
         offset = np.reshape(spread_out(offset_of(a), a.may.shape)[..., group.lanes], -1)[at]
         numbers = np.stack([units.numbers(offset, k) for k in range(a.size // units.size)], axis=1)
         row, part = np.nonzero(bad[numbers])

@@ -60,7 +60,7 @@ def find_races(
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
     for lack of time (``comparing``), is added to ``trace.undecided``.
     """
-    comparing = comparing or Comparing(budgets.COMPARING_AGAIN_MS / 1000)
+    comparing = comparing or Comparing(budgets.COMPARING_AGAIN_S)
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
@@ -240,6 +240,8 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
     for numbered in enumerate(accesses):
         places.setdefault(numbered[1].site.range, []).append(numbered)
     for one, other in combinations_with_replacement(places.values(), 2):
+        if group.comparing.over(looks=0):
+            break
         found = _doubtful_pair(trace, _pairs(one, other), group, path)
         if found is None:
             continue

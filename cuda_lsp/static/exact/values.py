@@ -99,7 +99,11 @@ def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
             return value if isinstance(type, Pointer) else None
         if value is None or not isinstance(type, Int):
             return value if floats and isinstance(type, Float) else None
-        return type.wrap(int(value) if not type.boolean else value != 0)
+        if type.boolean:
+            return type.wrap(value != 0)
+        if isinstance(value, float) and not type.minimum <= value <= type.maximum:  # also infinity, and none
+            return None
+        return type.wrap(int(value))
 
     return converted
 

@@ -89,7 +89,7 @@ def _sample(machine: Execution, s: Load, address: Address, mask: Mask) -> None:
 
 
 def _targets(
-    machine: Execution, pointer: Expr, mask: Mask, site: Site
+    machine: Execution, pointer: Expr, mask: Mask, site: Site, writes: bool = False
 ) -> list[tuple[Flags | None, Address, Mask | None]]:
     """The addresses a pointer denotes: (lanes or None, address, executing lanes)."""
     value = machine.eval.value(pointer)
@@ -107,6 +107,8 @@ def _targets(
         return result
     line = site.range.start.line
     machine.trace.not_decided(f"line {line}: `{site.text}` goes through a pointer whose target is unknown")
+    if writes:
+        _blind(machine, pointer)
     return []
 
 
@@ -175,7 +177,7 @@ def _load_local(machine: Execution, s: Load, address: Address) -> Value:
 
 def store(machine: Execution, s: Store, mask: Mask) -> Mask:
     """Writes by the lanes of ``mask``."""
-    for _, address, part in _targets(machine, s.pointer, mask, s.site):
+    for _, address, part in _targets(machine, s.pointer, mask, s.site, True):
         if part is None:
             continue
         array = address.array
@@ -236,7 +238,7 @@ def _scatter_local(
 def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
     """Updates by the lanes of ``mask``."""
     result: Value | None = None
-    for _, address, part in _targets(machine, s.pointer, mask, s.site):
+    for _, address, part in _targets(machine, s.pointer, mask, s.site, True):
         if part is None:
             continue
         array = address.array
@@ -310,14 +312,12 @@ def _only_counts(machine: Execution, counting: Atomic, array: Array) -> bool:
 
 def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
     """Reads and writes of a copy by the lanes of ``mask``; an asynchronous one begins."""
-    size = machine.eval.scalar(s.size)
-    if not isinstance(size, int):
-        at = s.site.range.start.line
-        machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
-        return mask
+    size = _copied_bytes(machine, s)
+    if size is None:
+        _blind(machine, s.destination)
     for pointer, mode, site in accesses(s):
-        for _, address, part in _targets(machine, pointer, mask, site):
-            if part is not None and _records(machine, address.array):
+        for _, address, part in _targets(machine, pointer, mask, site, mode.writes):
+            if size is not None and part is not None and _records(machine, address.array):
                 if s.asynchronous:
                     _issue(machine, s, address, mode, size, part)
                 else:
@@ -328,6 +328,23 @@ def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
                 if address.array.space is Space.SHARED and address.array.id in machine.facts.modelled:
                     _shared(machine, address.array).forget()
     return mask
+
+
+def _copied_bytes(machine: Execution, s: Copy) -> int | None:
+    """How many; None: that is not known, and said."""
+    size, at = machine.eval.scalar(s.size), s.site.range.start.line
+    if not isinstance(size, int):
+        machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
+    elif size < 0:  # as `size_t`
+        machine.trace.not_decided(f"line {at}: a copy of more bytes than there are")
+    else:
+        return size
+    return None
+
+
+def _blind(machine: Execution, pointer: Expr) -> None:
+    """Bytes are written, but which ones of the arrays behind ``pointer`` nobody knows."""
+    machine.path.blind |= {a.id for a in machine.facts.roots(pointer) or machine.trace.kernel.arrays}
 
 
 def _issue(machine: Execution, s: Copy, address: Address, mode: Mode, size: int, mask: Mask) -> None:

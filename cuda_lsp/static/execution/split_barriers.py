@@ -65,8 +65,8 @@ class SplitBarriers:
             return False
         machine.sequence += 1
         lanes = mask.may.shape
-        counts: Ints = np.broadcast_to(np.asarray(1 if count is None else count, np.int64), lanes)
-        parities = None if parity is None else np.broadcast_to(np.asarray(parity, np.int64), lanes)
+        counts: Ints = np.broadcast_to(np.asarray(1 if count is None else count).astype(np.int64), lanes)
+        parities = None if parity is None else np.broadcast_to(np.asarray(parity).astype(np.int64), lanes)
         plain = s.phase is BarrierPhase.SYNC and s.scope is BarrierScope.OBJECT
         if plain and self._of_everybody(keys, mask):
             self.idle = True
@@ -110,7 +110,7 @@ class SplitBarriers:
             place, space = value.offset, value.array.id
         if isinstance(place, Data):
             return None
-        places: Ints = np.broadcast_to(np.asarray(place, np.int64), mask.may.shape)
+        places: Ints = np.broadcast_to(np.asarray(place).astype(np.int64), mask.may.shape)
         if mask.may.ndim != 1:
             return None
         result = np.full(mask.may.shape, NOBODY)

@@ -44,7 +44,7 @@ def direction(s: Atomic) -> str | None:
     amount = stripped(s.operands[0]) if s.operands and s.row.moves else None
     if isinstance(amount, Builtin):
         by = 1
-    elif isinstance(amount, Const):
+    elif isinstance(amount, Const) and float(amount.value).is_integer():  # not a half, nor infinity
         by = signed(int(amount.value), s.type.size)
     else:
         return None

@@ -200,6 +200,8 @@ class Path:
     locks: list[LockEvent] = field(factory=list[LockEvent])
     waits: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
     """Loops that wait for what other threads store: the sequence at their end, source line."""
+    blind: set[int] = field(factory=set[int])
+    """Arrays, by id, in which something is written that is not among ``accesses``."""
     reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
         factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
     )

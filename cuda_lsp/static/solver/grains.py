@@ -11,7 +11,7 @@ read four at once: where ``C`` is no multiple of four, the GPU takes none of it.
 
 from __future__ import annotations
 
-from attrs import evolve
+from collections.abc import Iterator
 
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Uneven
@@ -27,14 +27,19 @@ _CUTS = (*_REMAINDERS, Op.FLOOR_DIV, Op.DIV)
 
 def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
+    for uneven, even, related, with_part in evened(p, facts, query):
+        if _apart(even, related, with_part):
+            return uneven
+    return None
+
+
+def evened(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:
+    """The pair where one parameter is a multiple of a number, for all that the layout divides by one."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
         divisors = _divisors(parameter, p.formula) | _vectors(parameter, p)
         for divisor in sorted(divisors)[: budgets.MOST_DIVISORS]:
-            if _tends_to_rest(parameter, divisor, p.formula):
-                continue
-            if _apart(*_evenly(p, facts, parameter, divisor), query):
-                return Uneven(parameter.args[0], divisor)
-    return None
+            if not _tends_to_rest(parameter, divisor, p.formula):
+                yield Uneven(parameter.args[0], divisor), *_evenly(p, facts, parameter, divisor, query)
 
 
 def _divisors(parameter: Term, formula: Term) -> set[int]:
@@ -78,24 +83,21 @@ def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:
     return False
 
 
-def _evenly(p: Problem, facts: Term, parameter: Term, divisor: int) -> tuple[Problem, Term, str]:
-    name = parameter.args[0]
-    whole = t.symbol(f"{name}/{divisor}", parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
+def _evenly(
+    p: Problem, facts: Term, parameter: Term, divisor: int, query: Query
+) -> tuple[Problem, Term, Query]:
+    name = f"{parameter.args[0]}/{divisor}"
+    whole = t.symbol(name, parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
     memo: dict[Term, Term] = {}
 
     def even(term: Term) -> Term:
         return t.substitute(term, {parameter: t.scale(whole, divisor)}, memo)
 
-    first, second = p.offsets
-    problem = evolve(
-        p, overlap=even(p.overlap), guards=even(p.guards), difference=even(p.difference),
-        offsets=(even(first), even(second)),
-    )  # fmt: skip
-    return problem, even(facts), whole.args[0]
+    return p.mapped(even), even(facts), query.with_parts({name: query.where.free[parameter.args[0]]})
 
 
-def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:
-    digits = digits_of(p, facts, query.where.axes, [whole, *query.where.free])
+def _apart(p: Problem, facts: Term, query: Query) -> bool:
+    digits = digits_of(p, facts, query.where.axes, query.where.free)
     if digits is not None and digits.refuted:
         return True
     formula = query.complete(t.and_(facts, p.formula), p)

@@ -13,7 +13,7 @@ from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.solver.query import Stats
 from cuda_lsp.static.solver.tactics.pair import Sites, sites_of
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, problem, refuted
+from cuda_lsp.static.symbolic.affine import Copies, Problem, problem, refuted, shared_level
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Ticketed, TooManyPairs, pairs, relations
 from cuda_lsp.static.symbolic.launch import Setting, related
@@ -53,11 +53,12 @@ def problems(
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
+        copies = Copies(shared_level(relation))
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if work.now() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
-            candidate = problem(pair, where.axes, gpu.warp_size)
+            candidate = problem(pair, where.axes, gpu.warp_size, copies)
             if refuted(candidate, where.axes):
                 stats.refuted += 1
                 continue

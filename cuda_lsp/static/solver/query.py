@@ -12,7 +12,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import MAX_BLOCK_THREADS, SourceRange
@@ -89,8 +89,10 @@ class Query:
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
-    _context: Any = field(factory=lambda: z3().Context())
-    _units: int = 0
+
+    def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
+        """The same query, where parts of parameters, by name, are parameters too."""
+        return evolve(self, where=evolve(self.where, free={**self.where.free, **parts}))
 
     def replay(
         self,
@@ -186,7 +188,7 @@ class Query:
             return False
         known = self._linearly.get(formula)
         if known is None:
-            encoder = Encoder(self._context, linear=True, few=few)
+            encoder = Encoder(linear=True, few=few)
             answer, _ = self._check(formula, encoder, budgets.LINEAR_SHARE * self.limit)
             known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
         return known
@@ -199,11 +201,11 @@ class Query:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
         if self.refuted_linearly(formula):
             return REFUTED, None, True
-        answer, inexact = self._check(formula, Encoder(self._context), limit)
+        answer, inexact = self._check(formula, Encoder(), limit)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
-        return self._check(formula, Encoder(self._context, width), limit)[0], width, True
+        return self._check(formula, Encoder(width), limit)[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
@@ -215,7 +217,7 @@ class Query:
             if not wide:
                 return answer
             limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
-            better, _ = self._check(t.and_(formula, *limits), Encoder(self._context, width))
+            better, _ = self._check(t.and_(formula, *limits), Encoder(width))
             if better.outcome is Outcome.MODEL:
                 return better
         return answer
@@ -247,19 +249,18 @@ class Query:
             goal = encoder.encode(formula)
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
-        solver: Any = z3().Solver(ctx=self._context)
+        solver = _solver(encoder)
         brief = hard and left < self.limit
         solver.set("rlimit", work.z3_units(left, brief))
         seconds = work.DONE.safety * max(left, budgets.LEAST_WATCH_S)
         solver.set("timeout", int(1000 * work.DONE.patience * seconds))
         solver.add(*encoder.constraints, goal)
         try:
-            with WATCH.over(self._context, seconds):
+            with WATCH.over(encoder.context, seconds):
                 result = solver.check()
             work.DONE.queries += 1
-            units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
-            work.DONE.units += (units - self._units) * (work.HARD if hard else 1)
-            self._units = units
+            units = int(solver.statistics().get_key_value("rlimit count"))
+            work.DONE.units += units * (work.HARD if hard else 1)
             if result == z3().unsat:
                 return REFUTED, encoder.inexact
             if result != z3().sat:
@@ -270,6 +271,21 @@ class Query:
             if _CANCELED not in str(error):
                 raise
             return UNKNOWN, encoder.inexact  # the time was over as the answer came
+
+
+def _solver(encoder: Encoder) -> Any:
+    """Of Z3, for the formula's theory.
+
+    What Z3 chooses for integers is a row of tactics that the clock on the wall ends one after the other: a
+    busy machine would get other answers. Its core by itself answers more, and sooner: of 1,164 questions of
+    kernels of public projects 51 that were open, in two thirds of the time; eight it leaves open. Gröbner
+    bases are ten times as slow as the units that they count, and decide nothing more.
+    """
+    if encoder.width is not None:
+        return z3().Solver(ctx=encoder.context)
+    core = z3().SimpleSolver(ctx=encoder.context)
+    core.set("smt.arith.nl.grobner", False)
+    return core
 
 
 _NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})

@@ -31,7 +31,7 @@ from cuda_lsp.static.solver.query import Outcome, Query, Stats
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Sites, first_answer, sites_of
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites, first_answer, sites_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import closure
@@ -221,7 +221,8 @@ def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
         still_open: list[OpenPair] = []
         for pair in pairs:
             pair.among, pair.known = len(pairs), attempt.findings.get(pair.sites)
-            answer = first_answer(tactics, pair)
+            late = work.now() > pair.query.deadline
+            answer = GaveUp(Open.TIME) if late else first_answer(tactics, pair)
             if answer is None:
                 still_open.append(pair)
             else:

@@ -8,9 +8,9 @@ coordinates differs between different threads (Banerjee-style independence tests
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from attrs import frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BID, TID, Axis
@@ -41,6 +41,14 @@ class Problem:
         """Satisfiable when the two threads race."""
         return t.and_(self.guards, self.overlap)
 
+    def mapped(self, rewrite: Callable[[Term], Term]) -> Problem:
+        """The problem with all its terms rewritten."""
+        first, second = self.offsets
+        return evolve(
+            self, overlap=rewrite(self.overlap), guards=rewrite(self.guards),
+            difference=rewrite(self.difference), offsets=(rewrite(first), rewrite(second)),
+        )  # fmt: skip
+
 
 def shared_level(relation: Relation) -> Level:
     """Symbols up to this level are one value for both threads."""
@@ -54,57 +62,69 @@ def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> T
     return t.renamed(term, lambda x: f"{x.args[0]}#{thread}" if x.args[1] > shared else None, memo)
 
 
-def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
+@define(eq=False)
+class Copies:
+    """What terms are for each of two threads, and where accesses are: each worked out once.
+
+    ``shared`` as in ``copy_of``.
+    """
+
+    shared: Level
+    _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
+    _places: dict[Access, Term] = field(factory=dict[Access, Term])
+
+    def of(self, term: Term, thread: int) -> Term:
+        """``copy_of`` it."""
+        return copy_of(term, thread, self.shared, self._memos[thread])
+
+    def place(self, access: Access, thread: int) -> Term:
+        """The access's offset, as simple as its guard makes it, behind what the array begins with."""
+        known = self._places.get(access)
+        if known is None:
+            place = t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
+            known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
+        return self.of(known, thread)
+
+
+def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copies) -> Problem:
     """The two-thread formula of a pair (without the launch's own constraints)."""
-    shared = shared_level(pair.relation)
-    one: dict[Term, Term] = {}
-    two: dict[Term, Term] = {}
     first, second = pair.first, pair.second
-    a = t.add(copy_of(_place(first), 1, shared, one), t.const(memory_base(first.array)[1]))
-    b = t.add(copy_of(_place(second), 2, shared, two), t.const(memory_base(second.array)[1]))
-    guards = t.and_(copy_of(first.guard, 1, shared, one), copy_of(second.guard, 2, shared, two))
+    a, b = copies.place(first, 1), copies.place(second, 2)
+    guards = t.and_(copies.of(first.guard, 1), copies.of(second.guard, 2))
     for separator in pair.separators:
-        guards = t.and_(guards, _not_separated(separator, shared, one, two, axes, warp_size))
-    guards = t.and_(guards, _other_lock(pair, shared, one, two))
-    overlap = _overlap(first, second, a, b, shared, one, two)
+        guards = t.and_(guards, _not_separated(separator, copies, axes, warp_size))
+    guards = t.and_(guards, _other_lock(pair, copies))
+    overlap = t.TRUE  # may alias: nothing is known of their distance
+    if memory_base(first.array)[0] == memory_base(second.array)[0]:
+        sizes = copies.of(first.size, 1), copies.of(second.size, 2)
+        overlap = touching(a, b, sizes, words=first.word and second.word)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
-        same = copy_of(first.value, 1, shared, one) is copy_of(second.value, 2, shared, two)
+        same = copies.of(first.value, 1) is copies.of(second.value, 2)
     return Problem(pair, overlap, guards, t.sub(a, b), (a, b), same)
 
 
-def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term, Term]) -> Term:
+def _other_lock(pair: Pair, copies: Copies) -> Term:
     """No lock is held by both."""
     apart = t.TRUE
     for mine in pair.first.held:
         for theirs in pair.second.held:
             orders = conflicts.lock_orders(mine.scope, theirs.scope, pair.relation.same_block)
             if mine.array is theirs.array and orders:
-                same = t.eq(copy_of(mine.offset, 1, shared, one), copy_of(theirs.offset, 2, shared, two))
+                same = t.eq(copies.of(mine.offset, 1), copies.of(theirs.offset, 2))
                 apart = t.and_(apart, t.not_(same))
     return apart
 
 
-def _place(access: Access) -> Term:
-    """The access's offset, as simple as its guard makes it."""
-    return t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
+def touching(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
+    """Accesses of these sizes, at these offsets in bytes, have a byte in common.
 
-
-def _overlap(
-    first: Access,
-    second: Access,
-    a: Term,
-    b: Term,
-    shared: Level,
-    one: dict[Term, Term],
-    two: dict[Term, Term],
-) -> Term:
-    if memory_base(first.array)[0] != memory_base(second.array)[0]:
-        return t.TRUE  # may alias: nothing is known of their distance
-    size_a, size_b = copy_of(first.size, 1, shared, one), copy_of(second.size, 2, shared, two)
+    ``words``: both stand at multiples of their size.
+    """
+    size_a, size_b = sizes
     if size_a is size_b and size_a.is_const and size_a.value > 0:
         size = size_a.value
-        if first.word and second.word:
+        if words:
             return t.eq(a, b)
         if all(c % size == 0 for m, c in t.monomials(t.sub(a, b)).items() if m) and _aligned(a, b, size):
             return t.eq(a, b)
@@ -115,19 +135,16 @@ def _aligned(a: Term, b: Term, size: int) -> bool:
     return t.monomials(t.sub(a, b)).get((), 0) % size == 0
 
 
-def _not_separated(
-    s: Separator, shared: Level, one: dict[Term, Term], two: dict[Term, Term],
-    axes: Mapping[Axis, Term], warp_size: int,
-) -> Term:  # fmt: skip
-    g1, g2 = copy_of(s.guard, 1, shared, one), copy_of(s.guard, 2, shared, two)
+def _not_separated(s: Separator, copies: Copies, axes: Mapping[Axis, Term], warp_size: int) -> Term:
+    g1, g2 = copies.of(s.guard, 1), copies.of(s.guard, 2)
     if not s.both:
         return t.and_(t.not_(g1), t.not_(g2))
     if s.mask is None:
         return t.not_(t.and_(g1, g2))
-    m1, m2 = copy_of(s.mask, 1, shared, one), copy_of(s.mask, 2, shared, two)
+    m1, m2 = copies.of(s.mask, 1), copies.of(s.mask, 2)
     if s.labels:
         return t.not_(t.and_(g1, g2, t.eq(m1, m2)))
-    lanes = copy_of(axes[Axis.LANE], 1, shared, one), copy_of(axes[Axis.LANE], 2, shared, two)
+    lanes = copies.of(axes[Axis.LANE], 1), copies.of(axes[Axis.LANE], 2)
     return t.not_(t.and_(g1, g2, *(_inside(lane, m, warp_size) for lane in lanes for m in {m1, m2})))
 
 

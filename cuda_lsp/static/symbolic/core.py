@@ -16,7 +16,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
-from weakref import WeakValueDictionary
 
 from cuda_lsp.static.work import DONE
 
@@ -70,7 +69,7 @@ INFINITY = math.inf
 class Term:
     """One hash-consed node. ``lo``/``hi``: a sound interval (``±inf`` when unbounded)."""
 
-    __slots__ = ("__weakref__", "args", "hi", "lo", "negation", "op", "order", "parts", "whose")
+    __slots__ = ("args", "hi", "lo", "negation", "op", "order", "parts", "whose")
 
     op: Op
     args: tuple[Any, ...]
@@ -101,7 +100,9 @@ class Term:
         return self.args[0]
 
 
-_table: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
+_table: dict[tuple[Any, ...], Term] = {}
+"""All of one kernel: one that was given back and made again would have another order, as Python's collector
+happens to run."""
 _order = itertools.count()
 _permanent: list[Term] = []
 """Terms that modules made when they were imported."""

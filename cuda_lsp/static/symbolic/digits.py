@@ -29,14 +29,16 @@ class Digits:
     """What two threads with one address agree on.
 
     ``refuted``: they would be one thread. ``equal``: the equations, without products of unknowns that
-    the address had. ``positive``: what was taken to be positive, parameters
-    and quotients of them. ``rows``: no more blocks than so many the grid was taken to have along an axis.
+    the address had. ``positive``: what was taken to be positive, parameters and quotients of them;
+    ``natural``: parameters taken not to be negative. ``rows``: no more blocks than so many the grid was taken
+    to have along an axis.
     """
 
     refuted: bool
     equal: Term
     positive: tuple[Term, ...]
     rows: tuple[Term, ...] = ()
+    natural: tuple[Term, ...] = ()
 
 
 @frozen(eq=False)
@@ -50,16 +52,19 @@ class _Digit:
 
 
 def digits_of(
-    p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable[str], unbounded: Iterable[Term] = ()
-) -> Digits | None:
+    p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable[str], unbounded: Iterable[Term] = (),
+    *, shifted: bool = False,
+) -> Digits | None:  # fmt: skip
     """The digits of the pair's address; None when it is no such number. ``free``: parameters' names.
 
     ``unbounded``: blocks' indices that are taken to stay within the rows that they are the columns of.
+    ``shifted``: parameters that are added to an index, ``(i + s) % n``, may be taken not to be negative.
     """
     if p.overlap.op is not Op.EQ:
         return None
     bounds = upper_bounds(t.conjuncts(facts) + t.conjuncts(p.guards))
-    reader = _Reader(frozenset(free), bounds, unbounded=frozenset(map(_first, unbounded)))
+    shifts = dict[Term, None]() if shifted else None
+    reader = _Reader(frozenset(free), bounds, shifts=shifts, unbounded=frozenset(map(_first, unbounded)))
     equations = reader.separate(p.overlap.args[0])
     if equations is None:
         return None
@@ -70,7 +75,7 @@ def digits_of(
         agreed = {a for a, b in equations if _renamed(a) is b}
         refuted = all(_first(axis) in agreed for axis in told_apart)
     equal = t.and_(*(t.eq(a, b) for a, b in equations))
-    return Digits(refuted, equal, tuple(reader.assumed), tuple(reader.rows))
+    return Digits(refuted, equal, tuple(reader.assumed), tuple(reader.rows), tuple(shifts or ()))
 
 
 _Equation = tuple[Term, Term]
@@ -153,7 +158,7 @@ class _Reader(Sizes):
     def _in_rows(self, digit: _Digit, below: list[_Digit]) -> bool:
         """What stands below is the index of blocks of which a row has as many as the digit's weight says."""
         column = below[0]
-        if len(below) > 1 or column.shift or column.first not in self.unbounded:
+        if len(below) > 1 or column.shift or _divided(column.first) not in self.unbounded:
             return False
         row = exactly_divided(digit.weight, column.weight)
         names = [x for x in t.subterms(row) if x.op is Op.SYMBOL] if row is not None else []
@@ -217,6 +222,12 @@ class _Reader(Sizes):
             agreed = [a for a, b in found if _renamed(a) is b]
             quotients = dict.fromkeys(map(self.quotient, agreed))
             for a in agreed:
+                turned = self._turned(a)
+                if turned is not None:
+                    found[turned, _renamed(turned)] = None
+                for other, by in quotients:  # what is less than the divisor is its own remainder
+                    if _congruent(other, a, t.ONE, by) and self._is_top(a, by) and self.sound(by):
+                        found[other, _renamed(other)] = None
                 remainder = self.remainder(a)
                 if remainder is None:
                     continue
@@ -234,23 +245,43 @@ class _Reader(Sizes):
                 break
         return list(found)
 
+    def _turned(self, a: Term) -> Term | None:
+        """``i`` of ``(i + s) % n``, of which equal values are those of equal ``i`` where ``i < n``."""
+        if a.op not in (Op.REM, Op.FLOOR_MOD):
+            return None
+        index, divisor = a.args[0], t.const(a.args[1]) if a.op is Op.FLOOR_MOD else a.args[1]
+        own = t.from_monomials({m: c for m, c in t.monomials(index).items() if any(map(side, m))})
+        if own is index or side(divisor) != SHARED or not self.sound(divisor):
+            return None
+        return own if self.not_negative(own) and self._is_top(own, divisor) else None
+
     def _is_top(self, x: Term, whole: Term) -> bool:
         """Both threads' index stays below ``whole``: its quotient by that is 0."""
         return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))
 
 
 def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
-    """Both have the same remainder: they are one, or differ by multiples of a constant divisor."""
-    if a is b:
-        return True
-    if (
-        a.op is Op.REM
-        and a.args[0] is b
-        and outer is t.ONE
-        and exactly_divided(a.args[1], divisor) is not None
-    ):
-        return True
-    return outer is t.ONE and divisor.is_const and t.content(t.sub(a, b)) % divisor.value == 0
+    """Both have the same remainder: they are one, or differ by multiples of the divisor."""
+    if a is b or outer is not t.ONE:
+        return a is b
+    a, b = _before_remainders(a, divisor), _before_remainders(b, divisor)
+    return a is b or (divisor.is_const and t.content(t.sub(a, b)) % divisor.value == 0)
+
+
+def _before_remainders(a: Term, divisor: Term) -> Term:
+    """``x`` of ``x % d``, as often as the divisor divides ``d``: both have the same remainder by it."""
+    while a.op in (Op.REM, Op.FLOOR_MOD):
+        by = t.const(a.args[1]) if a.op is Op.FLOOR_MOD else a.args[1]
+        if exactly_divided(by, divisor) is None:
+            break
+        a = a.args[0]
+    return a
+
+
+def _divided(a: Term) -> Term:
+    """``x`` of ``x / d``, where both threads have the same ``d``."""
+    by_shared = a.op is Op.FLOOR_DIV or (a.op is Op.DIV and side(a.args[1]) == SHARED)
+    return a.args[0] if by_shared else a
 
 
 def _size(digit: _Digit) -> tuple[int, int, bool]:

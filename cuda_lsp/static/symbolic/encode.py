@@ -78,13 +78,14 @@ class Encoder:
     ``x == d*(x/d) + x%d`` are known: linear arithmetic, where a contradiction is found at once.
     """
 
-    context: Any
-    """Of Z3, of one's own: its models depend on all that was ever asked in it."""
     width: int | None = None
     linear: bool = False
     few: int = 0
     """With ``linear``: numbers up to it are told what they multiply by at most."""
     constraints: list[Z3] = field(factory=list[Z3])
+    context: Any = field(factory=lambda: z3().Context())
+    """Of Z3. One for each formula: answers depend on all that was ever asked in it, and on when Python gave
+    back what was asked."""
     names: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _products: dict[t.Monomial, Z3] = field(factory=dict["t.Monomial", Z3])

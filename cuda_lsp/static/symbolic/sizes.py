@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from attrs import define, field
 
@@ -80,16 +81,25 @@ def certainly_at_most(small: Term, large: Term, free: Iterable[str]) -> bool:
     return Sizes(frozenset(free), {}).at_least(large, small)
 
 
+def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> Fraction | None:
+    """What of the other sum this one is, where all its monomials are the same multiple of those there."""
+    times = {Fraction(c, whole[m]) if m in whole else None for m, c in part.items()}
+    (only,) = times if len(times) == 1 else (None,)
+    return only if only is not None and only > 0 else None
+
+
 @define(eq=False)
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``.
+    ``bounds``: what conditions say, as ``upper_bounds``. ``shifts``: parameters that were taken not to be
+    negative; None: none may be.
     """
 
     free: frozenset[str]
     bounds: Mapping[Term, Sequence[Term]]
     assumed: dict[Term, None] = field(factory=dict[Term, None])
+    shifts: dict[Term, None] | None = None
 
     def positive(self, atom: Term) -> bool:
         """The atom is at least 1: by its interval, by a guard (``0 <= x < atom``), or by assumption."""
@@ -110,9 +120,11 @@ class Sizes:
         )
 
     def _guarded(self, atom: Term) -> bool:
+        """What is not negative stays below it, or below it less something that is not negative either."""
         return any(
-            atom is limit and value.lo >= 0 for value, limits in self.bounds.items() for limit in limits
-        )
+            value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
+            for value, limits in self.bounds.items() for limit in limits
+        )  # fmt: skip
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
@@ -161,10 +173,25 @@ class Sizes:
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
         if term.op is Op.REM:
-            return self.not_negative(term.args[0])
+            return self.not_negative(term.args[0]) or self._is_shifted(term.args[0])
         if term.op is not Op.SUM:
             return False
         return all(c >= 0 and all(self.not_negative(a) for a in m) for m, c in t.monomials(term).items())
+
+    def _is_shifted(self, index: Term) -> bool:
+        """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
+        sums = t.monomials(index)
+        shifts = [m[0] for m in sums if len(m) == 1 and m[0].lo < 0 and self._is_free(m[0])]
+        rest = t.from_monomials({m: c for m, c in sums.items() if m not in {(x,) for x in shifts}})
+        if self.shifts is None or not side(rest) or not self.not_negative(rest):
+            return False
+        if any(sums[(x,)] < 0 for x in shifts):
+            return False
+        self.shifts.update(dict.fromkeys(shifts))
+        return True
+
+    def _is_free(self, atom: Term) -> bool:
+        return atom.op is Op.SYMBOL and atom.args[0] in self.free
 
     def quotient(self, term: Term) -> tuple[Term, Term]:
         """``(x, d)`` with ``term == x // d`` and ``x >= 0``, nested quotients as one."""
@@ -184,7 +211,9 @@ class Sizes:
 
     def remainder(self, term: Term) -> tuple[Term, Term] | None:
         """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        if term.op not in (Op.FLOOR_MOD, Op.REM) or not self.not_negative(term.args[0]):
+        if term.op not in (Op.FLOOR_MOD, Op.REM):
+            return None
+        if not self.not_negative(term.args[0]) and not self._is_shifted(term.args[0]):
             return None
         return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
 
@@ -195,7 +224,7 @@ class Sizes:
         found: list[Term] = []
         varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
         own = t.from_monomials(varying)
-        for limit in (*self.bounds.get(own, ()), *self._limits_of_sums(varying)):
+        for limit in self._limits_of_part(varying):
             if side(limit) == SHARED:
                 found.append(t.add(limit, t.sub(value, own)))
             elif own is not value:
@@ -209,6 +238,7 @@ class Sizes:
         if x is not value and side(divisor) == SHARED and self.sound(divisor):
             parts = (exactly_divided(limit, divisor) for limit in self.limits(x, rounds - 1))
             found += [part for part in parts if part is not None]
+            found += self._limits_of_quotient(x, divisor.value) if divisor.is_const else ()
             inner = value.args[0]
             if value.op is not Op.SUM and inner is not x:
                 own = value.args[1] if value.op is Op.DIV else t.const(value.args[1])
@@ -218,15 +248,34 @@ class Sizes:
             found.append(t.const(int(value.hi) + 1))
         return list(dict.fromkeys(found))
 
-    def _limits_of_sums(self, part: Mapping[t.Monomial, int]) -> list[Term]:
-        """What bounds a sum of which this is a part, and the rest is not negative."""
+    def _limits_of_part(self, part: Mapping[t.Monomial, int]) -> list[Term]:
+        """What bounds a sum of which this is a part, or a multiple of one, and the rest is not negative."""
         found: list[Term] = []
+        for times, limits in self._bounds_of(part):
+            if times.denominator == 1:  # value <= times * whole
+                found += [t.scale(limit, times.numerator) for limit in limits]
+            elif times.numerator == 1:
+                found += limits
+        return found
+
+    def _bounds_of(self, part: Mapping[t.Monomial, int]) -> Iterator[tuple[Fraction, Sequence[Term]]]:
+        """Bounds of sums that this is so many times a part of, and the rest is not negative."""
+        natural = all(c > 0 and all(a.lo >= 0 for a in m) for m, c in part.items())
         for whole, limits in self.bounds.items():
             sums = t.monomials(whole)
-            if len(sums) > len(part) and all(sums.get(m) == c for m, c in part.items()):
-                rest = (a for m in sums if m not in part for a in m)
-                found += limits if all(a.lo >= 0 for a in rest) else ()
-        return found
+            times = _times(part, sums)
+            if times is None or not (natural or times.denominator == 1):
+                continue
+            if all(a.lo >= 0 for m in sums if m not in part for a in m):
+                yield times, limits
+
+    def _limits_of_quotient(self, x: Term, divisor: int) -> Iterator[Term]:
+        """Of ``x // d`` where ``c * x < limit``: the limit divided by ``c * d``, rounded up."""
+        for times, limits in self._bounds_of(t.monomials(x)):
+            if times.numerator == 1:
+                by = times.denominator * divisor
+                shared = (limit for limit in limits if side(limit) == SHARED)
+                yield from (t.divide(t.add(limit, t.const(by - 1)), t.const(by)) for limit in shared)
 
     def sound(self, *divisors: Term) -> bool:
         """Quotients nest, and remainders are what is left, for positive divisors."""

@@ -33,12 +33,14 @@ UNTOLD_BLOCKS = 1 << 31
 _EXACT = 1 << 52
 """Integers up to it are exact as floats."""
 
+_CUTS = frozenset({Op.WRAP, Op.REM, Op.FLOOR_MOD})
+
 _Interval = tuple[float, float]
 
 
 def unwrapped(term: Term, guard: Term) -> Term:
     """The term's value wherever ``guard`` holds, without wraps and remainders that change nothing there."""
-    if all(part.op not in (Op.WRAP, Op.REM) for part in subterms(term)):
+    if all(part.op not in _CUTS for part in subterms(term)):
         return term
     known = _bounds(guard)
     conditions = frozenset(conjuncts(guard))
@@ -47,10 +49,12 @@ def unwrapped(term: Term, guard: Term) -> Term:
         if part.op is Op.REM:
             index = _without_multiples(*part.args)
             return index if index.lo >= 0 and lt(index, part.args[1]) in conditions else None
-        if part.op is not Op.WRAP:
+        if part.op not in (Op.WRAP, Op.FLOOR_MOD):
             return None
         inner = replace(part.args[0], leaf, {})
         low, high = _interval(monomials(inner), known)
+        if part.op is Op.FLOOR_MOD:
+            return inner if low >= 0 and high < part.args[1] else None
         if part.lo <= low and high <= part.hi:
             return inner
         sized = part.lo == 0 and all(_plausible_high(inner, known, told) <= part.hi for told in (False, True))

@@ -41,6 +41,17 @@ local function trusts(trusted, root)
   return trusted == true
 end
 
+-- Whether a header has a kernel, outside comments and where no macro of that name is defined (ftdetect asks).
+function M.holds_kernels(buffer)
+  local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+  if not text:find('__global__', 1, true) then return false end
+  text = text:gsub('/%*.-%*/', ' '):gsub('//[^\n]*', '')
+  for line in text:gmatch('[^\n]+') do
+    if line:find('%f[%w_]__global__%f[^%w_]') and not line:find('^%s*#') then return true end
+  end
+  return false
+end
+
 -- options: cmd, settings (see the server's documentation), on_attach, capabilities, and trusted (true, or a
 -- function of the root folder that says so): kernels may be compiled and run there, and paths, flags and programs
 -- are read from the project's files.

@@ -77,6 +77,12 @@ async function facts() {
 
   await vscode.commands.executeCommand("cuda-lsp.restart");
   seen.afterRestart = (await diagnostics(document.uri, true)).found.length;
+
+  await vscode.commands.executeCommand("cuda-lsp.openExample");
+  const example = vscode.window.activeTextEditor.document;
+  const { found } = await diagnostics(example.uri, true);
+  seen.example = { scheme: example.uri.scheme, language: example.languageId, lines: found.map((d) => d.range.start.line + 1) };
+  await vscode.commands.executeCommand("cuda-lsp.showLog");
   seen.commands = (await vscode.commands.getCommands(true)).filter((command) => command.startsWith("cuda-lsp."));
   return seen;
 }

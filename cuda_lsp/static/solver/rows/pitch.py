@@ -166,7 +166,7 @@ class _Reading:
             alike = level or _mirrored(column_a) == _mirrored(column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
-            self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
+            self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
             self.parameters += [pitch] if pitch.args[0] in self.free else []
             self.names.append(f"`{name}`")
             return width, (row_a, column_a), (row_b, column_b)
@@ -203,22 +203,33 @@ def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
         yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
 
 
-def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
+def _bounded(
+    p: Problem, pitch: Term, width: Term, columns: tuple[Term, Term], free: Mapping[str, Var]
+) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
     By a guard (``x <= width``; ``x < width - 2`` is fine), or what is shifted: ``x % width + 1``, and beside
     ``x`` the column ``x - 1`` where ``x < width``.
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
-    shifted = () in t.monomials(t.sub(first, second))
-    for column in (first, second):
-        unit = unit_of(column)
+    shifted = () in t.monomials(t.sub(*columns))
+    for column in columns:
+        unit, factor = unit_of(column), factor_of(column)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
-        limits = bounds.get(unit, ())
-        beyond = [x for x in limits if shifted or not certainly_at_most(x, pitch, free)]
+        # What is bounded may be a multiple of the unit, where rows are read in vectors.
+        limits = ((t.scale(x, factor), by) for by, found in _bounds_of(unit, bounds) for x in found)
+        beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(width, by), free)]
         if pitch in t.subterms(*within, *beyond):
             return True
     return False
+
+
+def _bounds_of(unit: Term, bounds: Mapping[Term, list[Term]]) -> Iterator[tuple[int, list[Term]]]:
+    """Bounds of the term times a number, and the number."""
+    for whole, limits in bounds.items():
+        times = t.content(whole)
+        if whole is unit or (times and t.scale(unit, times) is whole):
+            yield times, limits
 
 
 def _bounds_rows(

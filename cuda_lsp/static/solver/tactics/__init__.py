@@ -9,6 +9,7 @@ other verdicts where the budget ends.
 from __future__ import annotations
 
 from cuda_lsp.static.solver.tactics import (
+    cases,
     common,
     digits,
     masks,
@@ -19,18 +20,30 @@ from cuda_lsp.static.solver.tactics import (
     plain,
     reached,
     rows,
+    threads,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
-PROOFS: tuple[Tactic, ...] = (
+_OF_ADDRESSES: tuple[Tactic, ...] = (
     digits.differ,  # threads with one address are one thread, by its digits
+    threads.apart,  # those of a block, where nothing else has a part in their addresses
     one_to_one.injective,  # rotations, xor, bit reversal
+    digits.differ_when_turned,  # by a shift that is not negative
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
     rows.apart,  # rows and columns, known, assumed, as stated
-    masks.powers_of_two,
-    plain.refuted,  # Z3 as it is
 )
+
+_IN_EACH_CASE = cases.in_each(_OF_ADDRESSES)
+
+_CHEAP: tuple[Tactic, ...] = (
+    *_OF_ADDRESSES[:-1],
+    _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
+    rows.apart,
+    masks.powers_of_two,
+)
+
+PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (common.for_group(PROOFS),),  # pairs that differ in conditions on data only, at once
@@ -38,8 +51,10 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (
         models.already_shown,
         meetings.in_a_row,  # a race however wide rows are
-        *PROOFS,
-        models.replayed,  # Z3's model, if it happens; else one of early rounds
+        *_CHEAP,
+        meetings.under_the_launch,
+        plain.refuted,
+        models.replayed_unless(_IN_EACH_CASE),  # Z3's model, if it happens; else one of early rounds
     ),
 )
 """Each round is tried on all pairs before the next one begins."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cuda_lsp.ir.program import BID
 from cuda_lsp.static.solver.query import is_linear
+from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
@@ -17,6 +18,11 @@ from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS
 def differ(pair: OpenPair) -> Proved | None:
     """The digits agree in one thread only; parameters that are bases are taken to be positive for it."""
     return _differ(pair, ())
+
+
+def differ_when_turned(pair: OpenPair) -> Proved | None:
+    """The same where parameters that turn rows, ``(i + shift) % n``, are not negative."""
+    return _differ(pair, (), shifted=True)
 
 
 def differ_in_rows(pair: OpenPair) -> Proved | None:
@@ -40,10 +46,14 @@ def _copies(symbol: Term) -> tuple[Term, Term]:
     return of(1), of(2)
 
 
-def _differ(pair: OpenPair, unbounded: Sequence[Term]) -> Proved | None:
+def _differ(pair: OpenPair, unbounded: Sequence[Term], *, shifted: bool = False) -> Proved | None:
     p, facts, query = pair.p, pair.facts, pair.query
-    digits = digits_of(p, facts, query.where.axes, query.where.free, unbounded)
+    digits = digits_of(p, facts, query.where.axes, query.where.free, unbounded, shifted=shifted)
+    if digits is not None and shifted and not digits.natural:
+        return None
     if digits is None or speaks_against_sizes(p, facts, digits.positive, 1, query):
+        return None
+    if speaks_against_sizes(p, facts, digits.natural, 0, query):
         return None
     stated = set(t.subterms(*query.stated(p)))
     if (unbounded and not digits.rows) or any(stated & _names(row) for row in digits.rows):
@@ -52,7 +62,8 @@ def _differ(pair: OpenPair, unbounded: Sequence[Term]) -> Proved | None:
         return None
     if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
         rows = (f"rows of `{t.show(row)}` elements do not overlap" for row in digits.rows)
-        return Proved((*rows, *(f"`{t.show(size)}` is positive" for size in digits.positive)))
+        shifts = not_negative(t.show(size) for size in digits.natural)
+        return Proved((*rows, *(f"`{t.show(size)}` is positive" for size in digits.positive), *shifts))
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
+from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver.query import Outcome, Query, is_linear
 from cuda_lsp.static.solver.report import race_finding
@@ -26,7 +27,14 @@ def in_a_row(pair: OpenPair) -> Shown | None:
         finding = race_finding(within, pair.facts, answer, pair.query, pair.launch)
         if finding is not None and finding.certain:
             return Shown(finding)
+        if finding is not None and finding.doubt is Open.LAUNCH_ASSUMED:
+            pair.met = finding
     return None
+
+
+def under_the_launch(pair: OpenPair) -> Shown | None:
+    """A meeting that happens, under a launch that nobody told: no other one would be surer."""
+    return Shown(pair.met) if pair.met is not None else None
 
 
 def meetings(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Problem, z3.Answer]]:

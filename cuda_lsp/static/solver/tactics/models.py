@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.model import MAX_BLOCK_THREADS
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
+from cuda_lsp.static.solver.grains import evened
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
-from cuda_lsp.static.solver.tactics.pair import ROUND, GaveUp, OpenPair, Proved, Shown
+from cuda_lsp.static.solver.tactics.pair import ROUND, Answer, GaveUp, OpenPair, Proved, Shown, Tactic
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import barriers
-from cuda_lsp.static.symbolic.terms import Op
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 
 def already_shown(pair: OpenPair) -> Shown | None:
@@ -23,10 +26,28 @@ def already_shown(pair: OpenPair) -> Shown | None:
     return Shown(known) if known is not None and certain else None
 
 
-def replayed(pair: OpenPair) -> Proved | Shown | GaveUp:
+def replayed_unless(proof: Tactic) -> Tactic:
+    """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
+
+    def replayed_or_uneven(pair: OpenPair) -> Answer:
+        answer = replayed(pair)
+        if isinstance(answer, Shown) and answer.finding.certain and answer.finding.conditions:
+            for uneven, p, facts, query in evened(pair.p, pair.facts, pair.query):
+                if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
+                    return Shown(answer.finding.doubted(uneven))
+        return answer
+
+    return replayed_or_uneven
+
+
+def replayed(pair: OpenPair) -> Answer:
     """The finding of Z3's model; where there is neither a model nor a proof, why."""
     p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
-    answer = query.ask(p, facts, patiently=pair.among <= budgets.FEW_PAIRS)
+    answer = query.ask(p, facts)
+    if answer.outcome is Outcome.UNKNOWN and pair.among <= budgets.FEW_PAIRS:
+        answer = query.ask(_of_small_sizes(p, facts), facts)
+        if answer.outcome is not Outcome.MODEL:
+            answer = query.ask(p, facts, patiently=True)
     if answer.outcome is Outcome.REFUTED:
         return Proved()
     if answer.outcome is Outcome.UNKNOWN:
@@ -39,6 +60,13 @@ def replayed(pair: OpenPair) -> Proved | Shown | GaveUp:
     if finding is None:
         return GaveUp(_not_replayed(query))
     return Shown(report.with_broken_rows(finding, pair.broken) if pair.broken is not None else finding)
+
+
+def _of_small_sizes(p: Problem, facts: Term) -> Problem:
+    """The pair for few blocks, rounds and elements: a model of it is found much sooner, if there is one."""
+    most = t.const(min(budgets.SMALL_WITNESSES))
+    named = (x for x in t.subterms(facts, p.formula) if x.op is Op.SYMBOL and x.hi >= MAX_BLOCK_THREADS)
+    return evolve(p, guards=t.and_(p.guards, *(t.and_(t.le(t.ZERO, x), t.le(x, most)) for x in named)))
 
 
 def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:

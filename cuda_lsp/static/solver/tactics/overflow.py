@@ -32,11 +32,7 @@ def none(pair: OpenPair) -> Proved | None:
     def plain(term: Term) -> Term:
         return t.replace(term, lambda part: _index(part, query), memo)
 
-    first, second = p.offsets
-    within = evolve(
-        p, overlap=plain(p.overlap), guards=plain(p.guards), difference=plain(p.difference),
-        offsets=(plain(first), plain(second)),
-    )  # fmt: skip
+    within = p.mapped(plain)
     if within.overlap is p.overlap:
         return None
     answer = first_answer(_PROOFS, evolve(pair, p=within))
@@ -62,7 +58,13 @@ def _index(part: Term, query: Query) -> Term | None:
 
 
 def _is_size(atom: Term, query: Query) -> bool:
-    return atom.op is Op.SYMBOL and atom.args[0] in query.where.free
+    """A parameter, or a quotient of parameters."""
+    if atom.op is Op.SYMBOL:
+        return atom.args[0] in query.where.free
+    if atom.op not in (Op.DIV, Op.FLOOR_DIV):
+        return False
+    leaves = {x for part in atom.parts for x in t.subterms(part) if not x.parts and not x.is_const}
+    return bool(leaves) and all(_is_size(x, query) for x in leaves)
 
 
 def _is_counted(atom: Term) -> bool:
@@ -71,4 +73,11 @@ def _is_counted(atom: Term) -> bool:
 
 
 def _is_natural(atom: Term, query: Query) -> bool:
-    return atom.lo >= 0 or _is_size(atom, query)
+    """Not negative where sizes are not."""
+    if atom.lo >= 0 or (atom.op is Op.SYMBOL and _is_size(atom, query)):
+        return True
+    if atom.op is Op.SUM:
+        return all(c >= 0 and all(_is_natural(x, query) for x in m) for m, c in t.monomials(atom).items())
+    if atom.op is Op.ITE:
+        return all(_is_natural(x, query) for x in atom.args[1:])
+    return atom.op in (Op.DIV, Op.REM, Op.FLOOR_DIV) and all(_is_natural(x, query) for x in atom.parts)

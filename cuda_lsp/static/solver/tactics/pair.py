@@ -65,6 +65,7 @@ class OpenPair:
     proofs is wanted then, and of sizes nothing is taken for granted. ``among``: how many pairs are open.
     ``known``: what is told of its places already. ``meets``: the two accesses meet wherever both are
     reached. ``broken``: rows that the program itself makes overlap.
+    ``met``: a race that happens under the launch, which is only assumed.
     """
 
     p: Problem
@@ -76,6 +77,7 @@ class OpenPair:
     meets: bool = False
     broken: Pitch | None = None
     group: Group = field(factory=Group)
+    met: Diagnosis | None = None
 
     @property
     def sites(self) -> Sites:
