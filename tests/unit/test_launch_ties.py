@@ -276,3 +276,13 @@ def test_an_object_that_launches_is_a_launch(launch: str, block: Dim3 | None, pa
 )
 def test_what_launches_no_kernel_is_no_launch(text: str) -> None:
     assert find_launches(Path("a.cu"), f"void f(float* p) {{ {text} }}") == ()
+
+
+def test_a_way_whose_block_the_branch_of_the_launch_excludes_makes_no_launch() -> None:
+    text = """void f(float* p, int n, int m) {
+    dim3 block(n);
+    if (m != 0) { block.x = 1024; }
+    if (block.x % 4 != 0) { k<<<1, block>>>(p, n, m); }
+}"""
+    assert (1024, 1, 1) not in {site.block for site in sites(text)}
+    assert (1024, 1, 1) in {site.block for site in sites(text.replace("!= 0) { k", "== 0) { k"))}

@@ -171,7 +171,9 @@ class _Reader:
         plain = [self._site(launch, at, place, given, given) for given in facts]
         known = block is None or all(site.block is not None for site in plain)
         if not known and block is not None:
-            facts = local_facts(self._file, at, (block,))
+            told = local_facts(self._file, at, (block,))
+            held, constants = self._comparisons(at), self._file.constants
+            facts = tuple(way for way in told if not excluded(held, constants, way)) or told
             plain = [self._site(launch, at, place, given, given) for given in facts]
             known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
