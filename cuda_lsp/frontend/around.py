@@ -13,7 +13,7 @@ from attrs import evolve
 from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.host_code import HostCode
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import nearby_headers, units
 from cuda_lsp.frontend.surroundings.compile_commands import options_for

@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.frontend.focus import Focus
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
 from cuda_lsp.frontend.parse_problems import Problems
 

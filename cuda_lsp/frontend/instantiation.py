@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
 from cuda_lsp.frontend.libclang import RawCursor

@@ -59,6 +59,7 @@ class KernelSource:
     dependent: bool = False
     scope: str = ""  # enclosing namespaces and classes, "a::b::"
     mangled: str = ""  # of an instantiation: which of the entries that nvcc makes it is
+    parameter_types: tuple[str, ...] = ()  # without the names that they have in the text
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
 
 
@@ -189,6 +190,7 @@ class _Finder:
             name_range=self.source.range(place, place + len(base.encode())),
             offsets=offsets,
             parameters=tuple(ast.spelling(c) for c in children if c.kind == _PARAMETER),
+            parameter_types=tuple(_canonical_type(ast, c) for c in children if c.kind == _PARAMETER),
             cursor=cursor,
             template_arguments=arguments,
             template_parameters=tuple(ast.spelling(c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
@@ -250,6 +252,13 @@ def _with_truth_values(arguments: tuple[str, ...], truth: tuple[bool, ...]) -> t
     return tuple(
         ("false" if text == "0" else "true") if is_truth and text in ("0", "1", "-1") else text
         for text, is_truth in zip(arguments, known, strict=False)
+    )
+
+
+def _canonical_type(ast: Ast, parameter: RawCursor) -> str:
+    lib = ast.lib
+    return ast.string(
+        lib.clang_getTypeSpelling(lib.clang_getCanonicalType(lib.clang_getCursorType(parameter)))
     )
 
 

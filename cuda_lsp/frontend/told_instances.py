@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.text import split_arguments
 
 _NUMBER = re.compile(r"\A-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\Z|\A(?:true|false)\Z")

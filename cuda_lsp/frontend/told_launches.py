@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import evolve
 
@@ -11,14 +11,16 @@ from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
     common_facts,
+    conditions_by_launch,
+    conditions_of,
     launched_extents,
     launches_for,
     launches_outside,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
-from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import LaunchConfig, LaunchSource
+from cuda_lsp.ir.program import Expr, Kernel
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site
 
 
 def with_launches(
@@ -42,6 +44,21 @@ def with_launches(
         arguments={**arguments, **(directive.arguments if directive else {})},
         extents=common_extents(source, sites),
     )
+
+
+def said_of_launches(
+    kernel: Kernel,
+    source: KernelSource,
+    sites: tuple[LaunchSite, ...],
+    common: Collection[str],
+    formulas: Mapping[str, Expr],
+) -> dict[tuple[Site | None, Dim3], tuple[Expr, ...]]:
+    """What holds at single launches of the kernel, besides what all have in ``common``."""
+    by_launch = conditions_by_launch(source, sites, kernel.launches)
+    return {
+        launch: conditions_of((c for c in said if c not in common), kernel, formulas)
+        for launch, said in by_launch.items()
+    }
 
 
 def _best_told(known: Sequence[LaunchConfig]) -> tuple[LaunchConfig, ...]:

@@ -38,7 +38,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     passed,
     stated_by,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
     Environment,
@@ -62,7 +62,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
-from cuda_lsp.frontend.told_launches import with_launches
+from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
@@ -394,13 +394,14 @@ class Translation:
         kernel = lower_kernel(self._ast, source.cursor, source.name, self._compile_errors(source), passing)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         own = [t for t in self._sources.templates if t.offsets == source.offsets]
-        held = conditions_of(common_conditions(source, sites), kernel, formulas_in(kernel, passing.computed))
+        formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)
         return evolve(
             kernel,
+            said=said_of_launches(kernel, source, sites, common, formulas) if directive is None else {},
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            directives=self._kernel_directives(kernel, directive, held),
+            directives=self._kernel_directives(kernel, directive, conditions_of(common, kernel, formulas)),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(own, self._source),

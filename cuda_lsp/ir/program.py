@@ -607,7 +607,8 @@ class Kernel:
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
     ``enumerated``: the values that a parameter of an enumeration takes.
-    ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
+    ``said``: conditions that hold at single launches, by their place and block, besides those of
+    ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
 
@@ -631,6 +632,13 @@ class Kernel:
     layout: tuple[ParameterLayout, ...] = ()
     enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter
     granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
+    said: Mapping[tuple[Site | None, Dim3], tuple[Expr, ...]] = field(
+        factory=dict[tuple[Site | None, Dim3], tuple[Expr, ...]]
+    )
+
+    def said_of(self, launch: LaunchConfig) -> tuple[Expr, ...]:
+        """What holds at this launch, and need not at others."""
+        return self.said.get((launch.site, launch.block), ())
 
 
 def const(value: int, type: Type = INT32) -> Const:

@@ -108,6 +108,10 @@ class _Told:
     decided: _Decided | None = None
 
 
+def _told(known: _Decided | _Told) -> _Told:
+    return known.told() if isinstance(known, _Decided) else known
+
+
 class Carried:
     """What the kernels of one document were last known to have."""
 
@@ -144,7 +148,7 @@ class Carried:
         if again is not None:
             self._known[kernel] = again
             return again.report
-        told = known.told() if isinstance(known, _Decided) else known
+        told = _told(known)
         if not (cut or broken):  # the usual case, of every kernel at every keystroke
             slow, better = (self._moved(found, told.text, text) for found in (told.slow, told.better))
             there = {_key(finding) for finding in report.findings} if better else ()
@@ -158,7 +162,7 @@ class Carried:
     def surroundings_changed(self) -> None:
         """Headers, or launches in other files: the same code may mean something else now."""
         for kernel, known in self._known.items():
-            told = known.told() if isinstance(known, _Decided) else known
+            told = _told(known)
             self._known[kernel] = evolve(told, decided=None)
 
     def hidden(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
@@ -166,7 +170,7 @@ class Carried:
         known = self._known.get(kernel)
         if known is None:
             return report
-        told = known.told() if isinstance(known, _Decided) else known
+        told = _told(known)
         return _with(evolve(report, findings=()), self._follow(kernel, told, text))
 
     def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:

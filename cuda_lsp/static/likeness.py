@@ -35,7 +35,7 @@ def likeness(kernel: Kernel, launches: Sequence[LaunchConfig]) -> str:
     parts: list[object] = [
         kernel.params, kernel.directives, kernel.bounds, kernel.grid, kernel.arguments, kernel.extents,
         kernel.enumerated, kernel.granted, kernel.errors, [evolve(launch, site=None) for launch in launches],
-        kernel.body,
+        [kernel.said_of(launch) for launch in launches], kernel.body,
     ]  # fmt: skip
     writer.text(parts)
     return writer.digest.hexdigest()

@@ -54,6 +54,8 @@ from cuda_lsp.static.solver.solve import SolverResult
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
 _PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
+_UP_TO_SIZES = MISUSES | {Code.MISALIGNED_ACCESS}
+"""Arrays are made for the sizes that the host has, pitches of vectors are multiples of them."""
 
 
 @frozen(eq=False)
@@ -295,7 +297,7 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
 
 
 def _under(finding: Diagnosis, example: Example) -> Diagnosis:
-    if finding.code in MISUSES and finding.certain:  # arrays are made for the sizes that the host has
+    if finding.code in _UP_TO_SIZES and finding.certain:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
     return finding.needing(example) if hangs else finding

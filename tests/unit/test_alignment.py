@@ -80,3 +80,9 @@ def test_what_all_threads_and_what_all_rounds_share_goes_together() -> None:
         "__shared__ unsigned char bins[16384]; for (int b = 0; b < 64; b++) bins[64 * b + t] = 0;"
         " for (int b = 0; b < 64; b++) *(int*)&bins[4 * b] = 0;"
     )
+
+
+def test_pitches_that_nobody_told_may_be_multiples_of_the_vector() -> None:
+    body = "*(float2*)&out[t * (n + 1)] = make_float2(0, 0);"
+    (finding,) = misaligned(body, "float* out, int n", block=4)
+    assert finding.status is Status.POSSIBLE

@@ -158,3 +158,43 @@ def test_what_the_host_checks_of_a_computed_argument_holds_of_its_formula() -> N
     assert check_text(Path("a.cu"), free).kernels[0].verdict is Verdict.RACE_FREE
     racy = free.replace("all > 64", "all > 65")
     assert check_text(Path("a.cu"), racy).kernels[0].verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("body", "conditions"),
+    [
+        ("k<<<n * m, 32>>>(a, n, m);", ("gridDim.x == (#u1 * #u2)",)),
+        ("dim3 g(n, m * h); k<<<g, 32>>>(a, m, h);", ("gridDim.y == (#u1 * #u2)",)),
+        ("int p = m * h; dim3 g(4, n, p); k<<<g, 32>>>(a, m, h);", ("gridDim.z == (#u1 * #u2)",)),
+        ("dim3 g; g.x = n * m * h / 1; k<<<g, 32>>>(a, m * h, n);", ("gridDim.x == (#u1 * #u2)",)),
+        ("k<<<2 * n, 32>>>(a, n);", ("gridDim.x == (#u1 * 2)",)),
+        ("k<<<n * m, 32>>>(a, n);", ()),
+        ("k<<<n * m / 4, 32>>>(a, n, m);", ()),
+        ("dim3 g(n * m); if (h) g.x = n; k<<<g, 32>>>(a, n, m);", ()),
+    ],
+)
+def test_a_grid_that_is_computed_from_arguments_is_their_formula(
+    body: str, conditions: tuple[str, ...]
+) -> None:
+    text = f"void f(float* a, int n, int m, int h, Sizes s) {{ {body} }}"
+    site = find_launches(Path("a.cu"), text)[-1]
+    assert tuple(c for c in site.conditions if c.startswith("gridDim")) == conditions
+
+
+GRID = """
+__global__ void place(float* out, const float* in, int rows, int columns) {
+    int row = blockIdx.x / columns, column = blockIdx.x % columns;
+    out[column * rows + row] = in[blockIdx.x];
+}
+void f(float* out, const float* in, int rows, int columns) {
+    if (rows < 1 || columns < 1) return;
+    place<<<COUNT, 1>>>(out, in, rows, columns);
+}
+"""
+
+
+def test_blocks_of_a_grid_of_rows_and_columns_stay_in_their_columns() -> None:
+    (kernel,) = check_text(Path("a.cu"), GRID.replace("COUNT", "rows * columns")).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    (kernel,) = check_text(Path("a.cu"), GRID.replace("COUNT", "rows * columns * 2")).kernels
+    assert kernel.verdict is Verdict.RACY

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.model import Dim3
 
 
@@ -74,6 +75,15 @@ def test_what_other_functions_write_is_not_known() -> None:
 def test_what_a_function_may_write_by_reference_is_not_known(parameter: str, block: Dim3 | None) -> None:
     text = f"void tune(float* p, {parameter}) {{ use(t); }}\n"
     assert blocks(f"{text}void f() {{ int t = 64; tune(p, t); k<<<1, t>>>(p); }}") == {block}
+
+
+def test_a_variable_that_is_called_like_a_function_is_handed_nothing() -> None:
+    text = "void block(float* p, int& t) { use(t); }\n"
+    assert blocks(f"{text}void f() {{ int t = 64; dim3 block(t, 1); k<<<1, block>>>(); }}") == {(64, 1, 1)}
+    assert blocks(f"{text}int f() {{ int t = 64; k<<<1, t>>>(); return block(0, t); }}") == {(64, 1, 1)}
+    assert blocks(f"{text}void f(int c) {{ int t = 64; if (c) g(); else block(0, t); k<<<1, t>>>(); }}") == {
+        None
+    }
 
 
 @pytest.mark.parametrize(
@@ -506,3 +516,10 @@ int main() { run(8); run(11); run(12); run(20); }
 """
     found = [(site.kernel, site.block) for site in sites(text)]
     assert found == [("k", (256, 1, 1)), ("j", (32, 1, 1)), ("j", (64, 1, 1))]
+
+
+def test_the_next_power_of_two_is_known_by_its_usual_name() -> None:
+    text = "int next_pow2(int v) { v--; v |= v >> 1; return v + 1; }\nvoid f() { k<<<1, next_pow2(A)>>>(); }"
+    found = [blocks(text.replace("A", size)) for size in ("1", "32", "33", "1000")]
+    assert found == [{(1, 1, 1)}, {(32, 1, 1)}, {(64, 1, 1)}, {(1024, 1, 1)}]
+    assert blocks("void f() { k<<<1, pow2(33)>>>(); }") == {None}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.model import Code, LaunchSource
 from cuda_lsp.static.analyze import check_text
 

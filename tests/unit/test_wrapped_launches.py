@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches
 
 
 def of(kernel: str, text: str) -> list[LaunchSite]:

@@ -11,6 +11,7 @@ _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)\(([\w, ]{0,80})\)[ \t]([^\
 _CEIL_DIVISION = re.compile(
     r"(?:\w{0,30}_)?(?:(?:aten|i)?(?:ceil_?div|div_?up|div_?ceil)|divideup|cdiv)", re.I
 )
+_NEXT_POWER = re.compile(r"(?:round_?up_?(?:to_?)?)?next_?pow(?:er)?_?(?:of_?)?(?:2|two)", re.I)
 
 Macro = tuple[str, str]
 """Parameters, with commas between, and the text."""
@@ -44,11 +45,13 @@ def expanded(macro: Macro, values: Sequence[int | None], lookup: Lookup, returne
 
 
 def by_its_name(name: str, values: Sequence[int | None]) -> int:
-    """What a call gives of a function that nobody has read, by its usual name. Raises NotConstant."""
+    """What a call gives of a function that nobody can read, by its usual name. Raises NotConstant."""
     if len(values) == 2 and _CEIL_DIVISION.fullmatch(name):
         number, by = values
         if number is not None and by is not None and number >= 0 and by > 0:
             return -(-number // by)
+    if len(values) == 1 and _NEXT_POWER.fullmatch(name) and values[0] is not None and values[0] > 0:
+        return 1 << (values[0] - 1).bit_length()
     raise NotConstant(name)
 
 

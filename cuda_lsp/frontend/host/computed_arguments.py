@@ -80,6 +80,28 @@ def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> It
             yield f"#u{position} % {by} == 0"
 
 
+def grids(
+    constants: HostConstants, configuration: Sequence[str], arguments: Sequence[str], at: int
+) -> Iterator[str]:
+    """Conditions (``guards``): extents of the grid that are products and sums of arguments."""
+    host = _Host(constants)
+    known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
+    terms = [_Term(f"#u{i}", *product) for i, value in known if value and (product := _product(value))]
+    for axis in "xyz" if terms and configuration else "":
+        value = host.extent(configuration[0], axis, at)
+        made = value is not None and any(value) and _is_made(value)
+        formula = _sum(value, terms) if value is not None and made else None
+        if formula is not None:
+            yield f"gridDim.{axis} == {_text(formula)}"
+
+
+def _text(formula: Formula) -> str:
+    if isinstance(formula, tuple):
+        left, right = map(_text, formula[1:])
+        return f"({left} {formula[0]} {right})"
+    return str(formula)
+
+
 def _is_made(value: Polynomial) -> bool:
     """It is more than a name."""
     return len(value) > 1 or any(len(names) > 1 or factor != 1 for names, factor in value.items())
@@ -160,7 +182,9 @@ class _Host:
             parts = split_arguments(made[1])
             index = "xyz".index(axis)
             return self.value(parts[index], at, steps) if len(parts) > index else None
-        reached = self._constants.reached(text, at, axis) if text.isidentifier() and steps else None
+        if not text.isidentifier():
+            return self.value(text, at, steps) if axis == "x" else None
+        reached = self._constants.reached(text, at, axis) if steps else None
         if reached is None or reached.text is None or reached.definition.scalar:
             return self.value(text, at, steps) if axis == "x" and reached is not None else None
         if self._constants.is_component(text, reached.position):
@@ -198,6 +222,9 @@ def _combined(operator: ast.operator, left: Polynomial, right: Polynomial) -> Po
         return added(left, right, 1 if isinstance(operator, ast.Add) else -1)
     if isinstance(operator, ast.Mult):
         return multiplied(left, right)
+    by = right.get((), 0) if len(right) == 1 else 0
+    if isinstance(operator, ast.Div) and by > 0 and all(factor % by == 0 for factor in left.values()):
+        return {names: factor // by for names, factor in left.items()}
     if isinstance(operator, ast.Div | ast.Mod):  # whatever it is, it is the same each time
         sides = (sorted(side.items()) for side in (left, right))
         return {(f"{type(operator).__name__}{tuple(sides)}",): 1}

@@ -16,8 +16,9 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"\s*")
 SIZES: Mapping[str, int] = {
-    "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,
-    "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8, "size_t": 8, "int2": 8, "float2": 8,
+    "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2,
+    "__nv_bfloat16": 2, "int": 4, "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8,
+    "size_t": 8, "int2": 8, "float2": 8,
     "uint2": 8, "double2": 16, "int4": 16, "float4": 16, "uint4": 16, "float3": 12, "int3": 12, "uint3": 12,
     "int64_t": 8, "uint64_t": 8, "int32_t": 4, "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1,
     "uint8_t": 1,

@@ -18,6 +18,7 @@ from cuda_lsp.frontend.host.branches import rounds, values_at, worlds
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
+from cuda_lsp.frontend.host.passed_types import renamed
 from cuda_lsp.model import Extents
 
 _WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
@@ -171,11 +172,6 @@ def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
     )
 
 
-def renamed(text: str, types: Mapping[str, str]) -> str:
-    """A text with what template parameters stand for."""
-    return _WORD.sub(lambda word: types.get(word[0], word[0]), text) if types else text
-
-
 def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterator[tuple[HostFile, Call]]:
     """The calls of a function that cannot be of another one of that name."""
     if sum(other.takes_as_many(function) for other in file.constants.functions.named(function.name)) > 1:
@@ -195,7 +191,8 @@ def _argument(function: HostFunction, call: Call, name: str) -> str | None:
     if name in function.template:
         given = (call.template_arguments or "").split(",")
         index = function.template.index(name)
-        return given[index] if index < len(given) and given[index].strip() else None
+        listed = index < len(given) and given[index].strip()
+        return given[index] if listed else call.deduced(function, name)
     if call.explicit:
         return None
     names = [parameter for parameter, _ in function.parameters]

@@ -19,25 +19,32 @@ _TRIED = (
 
 
 def followed(
-    constants: HostConstants, grid: str, at: int, arguments: Sequence[str], known: Extents
+    constants: HostConstants, grid: str, at: int, arguments: Sequence[str], known: Extents, way: Given
 ) -> tuple[str, ...]:
     """Comparisons of the grid's unknown extents with the launch's arguments."""
-    missing = constants.missing(grid, at) if None in known else frozenset[Key]()
+    missing = constants.missing(grid, at, way) if None in known else frozenset[Key]()
     found: dict[str, None] = {}
     for number, argument in enumerate(arguments):
         name = argument.strip()
         key = constants.key(name, at) if name.isidentifier() else None
-        if key is not None and key in missing:
+        if key is None:
+            continue
+        if key in missing:
             named = constants.argument(number, name, at)
-            found.update(dict.fromkeys(_comparisons(constants, grid, at, key, named, known)))
+            found.update(dict.fromkeys(_comparisons(constants, grid, at, key, named, known, way)))
+        for size in sorted(missing):
+            record, _, member = size[0].partition(".")
+            if member and (record, size[1]) == key:
+                named = f"#u{number}.{member}"
+                found.update(dict.fromkeys(_comparisons(constants, grid, at, size, named, known, way)))
     return tuple(found)
 
 
 def _comparisons(
-    constants: HostConstants, grid: str, at: int, key: Key, argument: str, known: Extents
+    constants: HostConstants, grid: str, at: int, key: Key, argument: str, known: Extents, way: Given
 ) -> Iterator[str]:
     def extents(value: int) -> Extents:
-        return constants.known_extents(grid, at, Given({key: value}))
+        return constants.known_extents(grid, at, way.and_those(Given({key: value})))
 
     large = extents(_LARGE)
     if all(large[i] is None for i, extent in enumerate(known) if extent is None):

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend.host.branches import parts_of
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
+from cuda_lsp.frontend.host.passed_types import settled
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
@@ -24,23 +25,43 @@ _OF_SUFFIX = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">
 _DENIED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|?]{1,80})\Z")
 _SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
-_CALL = re.compile(r"\w\s?\(|\.(?!\s?[xyz]\b)|\d\.|\)\s?\(")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[A-Za-z_]\w*)?")
+_CALL = re.compile(r"\w\s?\(|\.\s?\w+\s?\.|\d\.|\)\s?[(.]")
 _LEAVES = re.compile(
     r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
 )
+_ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
+_FIRST_ELSE = re.compile(r"\s?else\s")
+_ENDS = re.compile(r"[;{}]")
 _TERM = re.compile(r"#|blockDim")
+_IFS = ("if", "constexpr")
+_LONGEST_ELSE = 10
+_LONGEST_STATEMENT = 2000
 _MOST = 40
 """Comparisons at one launch."""
 
 
+NO_TYPES: Mapping[str, str] = {}
+Comparison = tuple[str, int]
+"""A condition of the host, and where its names are looked up."""
+
+
+def comparisons(host: HostText, constants: HostConstants, at: int) -> tuple[Comparison, ...]:
+    """What holds at a place, the nearest first, as far as branches and checks before it say."""
+    return tuple(itertools.islice(_comparisons(host, constants, at), _MOST))
+
+
 def guards(
-    host: HostText, constants: HostConstants, at: int, block: str | None, arguments: Sequence[str]
+    held: Iterable[Comparison],
+    constants: HostConstants,
+    at: int,
+    block: str | None,
+    arguments: Sequence[str],
 ) -> tuple[str, ...]:
-    """Comparisons that hold at a launch, in terms of its arguments and its block."""
+    """What is ``held`` at a launch, in terms of its arguments and its block."""
     found: dict[str, None] = {}
     known = _Terms(constants, at, block, arguments)
-    for text, place in itertools.islice(_comparisons(host, constants, at), _MOST):
+    for text, place in held:
         match = _COMPARISON.match(text)
         left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
         if match is not None and left is not None and right is not None and _TERM.search(left + right):
@@ -48,10 +69,17 @@ def guards(
     return tuple(found)
 
 
-def excluded(host: HostText, constants: HostConstants, at: int, given: Given) -> bool:
-    """Whether a comparison that holds at a place does not for these values: no way comes here with them."""
-    found = itertools.islice(_comparisons(host, constants, at), _MOST)
-    return any(constants.integer(text, place, given) == 0 for text, place in found)
+def excluded(
+    held: Iterable[Comparison],
+    constants: HostConstants,
+    given: Given,
+    types: Mapping[str, str] = NO_TYPES,
+) -> bool:
+    """Whether something ``held`` at a place is false for these values: no way comes there with them.
+
+    ``types``: what template parameters stand for.
+    """
+    return any(constants.integer(settled(text, types), place, given) == 0 for text, place in held)
 
 
 class _Terms:
@@ -88,12 +116,17 @@ class _Terms:
             return str(value) if value >= 0 else f"({value})"
         variable, _, axis = name.partition(".")
         here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
-        term = self._named.get(name) if here is not None and here == there else None
+        if here is None or here != there:
+            return None
+        record = self._named.get(variable, "") if axis and name not in self._named else ""
+        if record.startswith("#"):  # a field is of one type on both sides
+            written = self._constants.writes_member(variable, axis, self._at)
+            return None if written else f"#u{record[1:]}.{axis}"
+        term = self._named.get(name)
         return self._constants.argument(int(term[1:]), variable, place) if term and term[0] == "#" else term
 
 
-def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int]]:
-    """Comparisons that hold at a place, and where they stand; the nearest first."""
+def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[Comparison]:
     plain, braces = host.plain, host.braces
     function = constants.functions.around(at)
     if function is None:
@@ -103,43 +136,59 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         closing = host.parentheses.get(match.end() - 1, at)
         if closing < at:
             yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
+    first = _FIRST_ELSE.match(plain, begin + 1, at)
+    if first is not None:
+        yield from _denied_by_else(host, constants, first.end())
     inside, brace = at, braces.begin(at)
     while brace >= max(function.body, at - FURTHEST):
         yield from _before(host, constants, brace, inside)
         header = constants.functions.header_of(brace) if brace > function.body else None
-        if header is not None and header[0] in ("if", "constexpr"):
+        if header is not None and header[0] in _IFS:
             yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
-        yield from _otherwise(host, constants, brace, header) if brace > function.body else ()
+            keyword = plain.rfind("if", 0, header[1])
+            yield from _denied_by_else(host, constants, keyword)
+        else:
+            yield from _denied_by_else(host, constants, brace)
         inside, brace = brace, braces.begin(brace - 1)
 
 
-def _otherwise(
-    host: HostText, constants: HostConstants, brace: int, header: tuple[str, int, int] | None
-) -> Iterator[tuple[str, int]]:
-    """What holds in a block behind ``else`` because the conditions before it did not."""
+def _denied_by_else(host: HostText, constants: HostConstants, begin: int) -> Iterator[Comparison]:
+    """What the ``if``s ask to whose ``else`` belongs what begins here: none of that holds in it."""
     plain = host.plain
-    place = brace
-    while True:
-        if header is not None:
-            place = plain.rfind("if", max(0, header[1] - 14), header[1])
-        if place < 0 or not host.follows("else", place):
+    while (other := _ELSE_BEFORE.search(plain, max(0, begin - _LONGEST_ELSE), begin)) is not None:
+        end = other.start()
+        if plain[end] == "}":
+            header = constants.functions.header_of(host.braces.begin(end - 1))
+            asked = header[1:] if header is not None and header[0] in _IFS else None
+        else:
+            asked = _if_of_statement(host, end)
+        if asked is None:
             return
-        closed = plain.rfind("}", max(0, place - 8), place)
-        opening = host.braces.begin(closed - 1) if closed > 0 else -1
-        header = constants.functions.header_of(opening) if opening >= 0 else None
-        if header is None or header[0] not in ("if", "constexpr"):
-            return
-        yield from _denied(plain[header[1] + 1 : header[2]], header[1] + 1)
+        yield from _denied(plain[asked[0] + 1 : asked[1]], asked[0] + 1)
+        begin = plain.rfind("if", 0, asked[0])
 
 
-def _denied(condition: str, place: int) -> Iterator[tuple[str, int]]:
-    for part in parts_of(condition, "||"):
+def _if_of_statement(host: HostText, end: int) -> tuple[int, int] | None:
+    """The parentheses of the ``if`` whose statement, without braces, ends here."""
+    for match in reversed(list(_IF.finditer(host.plain, max(0, end - _LONGEST_STATEMENT), end))):
+        closing = host.closing(match.end() - 1)
+        if 0 < closing < end:
+            simple = _ENDS.search(host.plain, closing + 1, end) is None
+            return (match.end() - 1, closing) if simple else None
+    return None
+
+
+def _denied(condition: str, place: int) -> Iterator[Comparison]:
+    """The opposite of a condition."""
+    for part in list(parts_of(condition, "||")) or [condition]:
         comparison = _COMPARISON.match(part)
         if comparison is not None:
             yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", place
+        else:
+            yield f"!({part})", place
 
 
-def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[tuple[str, int]]:
+def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[Comparison]:
     """What the statements of one block say that stand before a place in it."""
     plain, braces = host.plain, host.braces
 

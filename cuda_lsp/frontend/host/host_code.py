@@ -15,7 +15,8 @@ from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches, may_launch
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches, may_launch
 from cuda_lsp.frontend.host.preprocessor import (
     EVERYTHING,
     Directive,

@@ -85,7 +85,7 @@ class HostConstants:
 
     def integer(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> int | None:
         """The value of an expression at a position; None: not constant."""
-        with self._with(given):
+        with self.knowing(given):
             return self._integer(text, before, _DEPTH)
 
     def extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Dim3 | None:
@@ -94,12 +94,12 @@ class HostConstants:
 
     def known_extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""
-        with self._with(given):
+        with self.knowing(given):
             return self._extents(text, before, _DEPTH)
 
     def missing(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> frozenset[Key]:
         """What an extent, or an integer, hangs on that is not known."""
-        with self._with(given):
+        with self.knowing(given):
             self._missed = set()
             self._extents(text, before, _DEPTH)
             return frozenset(self._missed)
@@ -131,6 +131,14 @@ class HostConstants:
         places = (self._written.get(name, ()) for name in names)
         return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
 
+    def writes_member(self, variable: str, member: str, at: int) -> bool:
+        """Whether the function around a place writes to ``variable.member``, or takes its address."""
+        function = self.functions.around(at)
+        begin, end = (function.body, function.end) if function is not None else (0, len(self._plain))
+        name = rf"(?<![\w.]){variable}\s?\.\s?{member}\b"
+        write = rf"{name}\s?(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|(?<!&)&)\s?{name}"
+        return re.compile(write).search(self._plain, begin, end) is not None
+
     def words_of(self, definition: Definition) -> str:
         """What stands before the name where it is declared, and the name."""
         position, ends = definition.position, "(,<" if definition.text is None else ";{}"
@@ -138,7 +146,8 @@ class HostConstants:
         return self._plain[first + 1 : self._plain.find(" ", position)]
 
     @contextmanager
-    def _with(self, given: Given) -> Generator[None]:
+    def knowing(self, given: Given) -> Generator[None]:
+        """What is asked inside without anything else given is asked on this way."""
         outer, work, told = self._given, self._work, given != NOTHING_GIVEN
         if told:
             self._given, self._work = given, 0
@@ -272,7 +281,7 @@ class HostConstants:
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
         value = self.reached(variable, before)
-        if value is None:
+        if value is None or self.writes_member(variable, member, before):
             raise NotConstant(variable)
         key = (f"{variable}.{member}", value.position)
         given = self._given.values.get(key)
@@ -364,7 +373,7 @@ class HostConstants:
         file, function = found[0]
         body = _RETURNS.match(file._plain[function.body : function.end + 1])
         if body is None:
-            raise NotConstant(name)
+            return by_its_name(name, values)
         named = zip((name for name, _ in function.parameters), values, strict=True)
         keys = {file.declared(parameter, function.body + 1): value for parameter, value in named}
         given = Given({key: value for key, value in keys.items() if key is not None and value is not None})

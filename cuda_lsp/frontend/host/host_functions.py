@@ -21,6 +21,10 @@ _BEFORE_BODY = re.compile(
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|<[^<>;(){}]*>){0,200})>\s?)?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
+_DECLARED_AS = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s\Z")
+_BEFORE_CALLS = frozenset(
+    {"return", "else", "do", "throw", "new", "case", "and", "or", "not", "co_return", "co_await", "co_yield"}
+)
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
 _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
@@ -28,6 +32,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
+_QUALIFIERS = frozenset({"const", "volatile", "typename", "struct", "restrict", "__restrict__", "__restrict"})
 _GOTO = re.compile(r"\bgoto\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
@@ -42,6 +47,7 @@ class HostFunction:
 
     ``parameters``: (name, text of the default or "") in order; ``template``: names of template parameters,
     which are declared from ``begin`` on. ``references``: which parameters the function may write to.
+    ``declared``: of a template, its parameters as they stand there.
     """
 
     name: str
@@ -54,6 +60,7 @@ class HostFunction:
     template: tuple[str, ...] = ()
     member: bool = False
     references: tuple[int, ...] = ()
+    declared: tuple[str, ...] = ()
 
     def takes_as_many(self, other: HostFunction) -> bool:
         """Whether a call may have as many arguments for both."""
@@ -69,7 +76,8 @@ def _range(function: HostFunction) -> tuple[int, int]:
 class Call:
     """``name<template_arguments>(arguments)``: offsets of its first character and of what is behind it.
 
-    ``explicit``: no call, but an explicit instantiation, which has no arguments.
+    ``explicit``: no call, but an explicit instantiation, which has no arguments; its parameters are
+    ``declared``.
     """
 
     name: str
@@ -78,6 +86,16 @@ class Call:
     begin: int
     end: int
     explicit: bool = False
+    declared: tuple[str, ...] = ()
+
+    def deduced(self, function: HostFunction, name: str) -> str | None:
+        """What an explicit instantiation makes of a template parameter that it does not list."""
+        for mine, theirs in zip(self.declared, function.declared, strict=False):
+            words = [word for word in _WORD.findall(theirs) if word not in _QUALIFIERS]
+            if words[:1] == [name]:
+                found = [word for word in _WORD.findall(mine) if word not in _QUALIFIERS]
+                return " ".join(found[:-1] or found) or None
+        return None
 
 
 class HostFunctions:
@@ -126,6 +144,7 @@ class HostFunctions:
             tuple(_parameter(part)[0] for part in whole_arguments(template[1])) if template else (),
             self._is_member(name.start()),
             tuple(i for i, part in enumerate(whole_arguments(inside)) if _REFERENCE.search(part)),
+            tuple(whole_arguments(inside)) if template else (),
         )
 
     def _is_member(self, position: int) -> bool:
@@ -154,13 +173,18 @@ class HostFunctions:
         for function in (f for functions in known for f in functions._functions if f.references):
             for begin, opening, _ in self._uses.get(function.name, ()):
                 closing = self._host.closing(opening)
-                if closing < 0 or opening == function.opening:
+                if closing < 0 or opening == function.opening or self._declares(begin):
                     continue
                 arguments = whole_arguments(self._host.plain[opening + 1 : closing])
                 for text in (arguments[i].strip() for i in function.references if i < len(arguments)):
                     if text.isidentifier():
                         found.setdefault(text, []).append(begin)
         return found
+
+    def _declares(self, begin: int) -> bool:
+        """``dim3 block(n)``: a variable that is called like a function."""
+        before = _DECLARED_AS.search(self._host.plain, max(0, begin - 40), begin)
+        return before is not None and before[1] not in _BEFORE_CALLS
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[HostFunction]]:
@@ -192,8 +216,9 @@ class HostFunctions:
                 continue
             explicit = _INSTANTIATION.search(plain, max(0, begin - 200), begin) is not None
             if explicit or self.around(begin) is not None:
-                arguments = () if explicit else tuple(whole_arguments(plain[opening + 1 : closing]))
-                yield Call(name, template, arguments, begin, closing + 1, explicit)
+                inside = tuple(whole_arguments(plain[opening + 1 : closing]))
+                arguments, declared = ((), inside) if explicit else (inside, ())
+                yield Call(name, template, arguments, begin, closing + 1, explicit, declared)
 
     def runs_once(self, begin: int, position: int) -> bool:
         """Whether ``position`` is in no loop and no lambda that ``begin``, before it, is not in.

@@ -15,7 +15,8 @@ from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.passed_types import known_type, may_be_one
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText, split_arguments
@@ -23,7 +24,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, ToolError
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
@@ -43,7 +44,7 @@ def launches_for(
     kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; where blocks follow sizes, some of them."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     read = [s for s in own if not s.left_out] or own
     found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     found += [c for s in read for c in s.by_sizes(kernel.parameters)]
@@ -56,7 +57,7 @@ def launches_for(
 
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
@@ -72,9 +73,7 @@ def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict
     """
     names = kernel.parameters
     found: dict[str, SharedBuffer] = {}
-    for site in sites:
-        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
-            continue
+    for site in _sites_of(kernel, sites):
         for position, shared in site.shared.items():
             if position >= len(names) or any(p >= len(names) for p in site.arguments):
                 continue
@@ -120,9 +119,7 @@ def _one_buffer(
     """
     names = kernel.parameters
     found: dict[tuple[PassedPlace, PassedPlace], None] = {}
-    for site in sites:
-        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
-            continue
+    for site in _sites_of(kernel, sites):
         placed = [(p, (names[p.position], p.field)) for p in site.pointed if p.position < len(names)]
         for (one, here), (other, there) in itertools.combinations(placed, 2):
             if one.buffer == other.buffer and here != there and (one.field, other.field) != (None, None):
@@ -138,7 +135,7 @@ def _computed_arguments(
 
     None where a directive speaks of launches: it may mean others.
     """
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     own = own if directive is None else []
     read = [s for s in own if not s.left_out] or own
     names = kernel.parameters
@@ -153,7 +150,7 @@ def _computed_arguments(
 
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:
     """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     names = kernel.parameters
     shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
     # Where one launch has a sign and another none, it holds of numbers with a sign.
@@ -161,11 +158,46 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
     plain = [c for c in (told[0] if told else ()) if all(c in conditions for conditions in told)]
     shared += [c for c in plain if not any(c == known.replace("#u", "#") for known in shared)]
 
-    def named(match: re.Match[str]) -> str:
+    return tuple(_named(condition, names) for condition in shared)
+
+
+def _named(condition: str, names: Sequence[str]) -> str:
+    """A condition with the kernel's names for positions."""
+
+    def name(match: re.Match[str]) -> str:
         position = int(match[2])
         return (_NO_SIGN if match[1] else "") + names[position] if position < len(names) else "?"
 
-    return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
+    return _ARGUMENT.sub(name, condition)
+
+
+def conditions_by_launch(
+    kernel: KernelSource, sites: Iterable[LaunchSite], launches: Iterable[LaunchConfig]
+) -> dict[tuple[Site | None, Dim3], tuple[str, ...]]:
+    """What holds at single ``launches``, by their place and block; nothing where they stand for others too.
+
+    Launches that are analysed as one have in common what holds at all of them.
+    """
+    own = _sites_of(kernel, sites)
+    looked_at = {(launch.site, launch.block) for launch in launches}
+    alike: dict[object, list[tuple[LaunchConfig, LaunchSite]]] = {}
+    for site in [s for s in own if not s.left_out] or own:
+        told = site.configuration(kernel.parameters, kernel.template_arguments)
+        made = [told] if told is not None else list(site.by_sizes(kernel.parameters))
+        if not made or any((launch.site, launch.block) not in looked_at for launch in made):
+            return {}
+        for launch in made:
+            arguments = tuple(sorted(launch.arguments.items()))
+            one = (launch.block, launch.grid, launch.dynamic_shared, arguments)
+            alike.setdefault(one, []).append((launch, site))
+    found: dict[tuple[Site | None, Dim3], tuple[str, ...]] = {}
+    for group in alike.values():
+        shared = [c for c in group[0][1].conditions if all(c in site.conditions for _, site in group)]
+        named = [_named(condition, kernel.parameters) for condition in shared]
+        for launch, _ in group:
+            key = (launch.site, launch.block)
+            found[key] = tuple(c for c in named if key not in found or c in found[key])
+    return found
 
 
 def conditions_of(
@@ -192,7 +224,7 @@ def conditions_of(
 
 def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """Parameters by which all launches of a kernel pass the block's extent: name → axis."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     names = kernel.parameters
     return {
         names[i]: axis
@@ -203,7 +235,7 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
 
 def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
-    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = _sites_of(kernel, sites)
     known = zip(*(s.block_axes for s in own), strict=True)
     agreed = zip("xyz", known, strict=False)
     return {f"launched_{axis}": n[0] for axis, n in agreed if n[0] is not None and len(set(n)) == 1}
@@ -286,12 +318,23 @@ def _number(text: str) -> int | None:
         return None
 
 
-def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
-    """Whether a launch may be of this instantiation: literal template arguments must agree.
+def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:
+    """The launches of a kernel: of its name, and with as many arguments as it takes if any has so many.
 
-    What has more arguments than it takes is one of another kernel of that name.
+    Others are of another function of that name, as are those with more; without one that fits, defaults may
+    fill the gap.
     """
-    if site.written > len(kernel.parameters):
+    takes = len(kernel.parameters)
+    named = [s for s in sites if s.kernel == kernel.base_name and (s.passed or 0) <= takes]
+    own = [site for site in named if _may_instantiate(site, kernel)]
+    fits = any(site.passed == takes for site in own)
+    return [site for site in own if site.passed in (None, takes)] if fits else own
+
+
+def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
+    """Whether a launch may be of this instantiation: types and literal template arguments must agree."""
+    taken = kernel.parameter_types
+    if any(i < len(taken) and not may_be_one(type, taken[i]) for i, type in site.types.items()):
         return False
     if not kernel.template_arguments or not site.template_arguments:
         return True
@@ -299,6 +342,9 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
     if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
         return False  # another template of that name
     for text, actual in zip(written, kernel.template_arguments, strict=False):
+        types = known_type(text), known_type(actual)
+        if None not in types and types[0] != types[1]:
+            return False
         literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
         if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
             return False

@@ -7,14 +7,15 @@ their definition (``host_constants``).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeVar, cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.computed_arguments import computed_arguments, multiples
+from cuda_lsp.frontend.host.computed_arguments import computed_arguments, grids, multiples
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -23,11 +24,10 @@ from cuda_lsp.frontend.host.contexts import (
     Ways,
     local_facts,
     no_callers,
-    renamed,
 )
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
-from cuda_lsp.frontend.host.guards import excluded, guards
+from cuda_lsp.frontend.host.guards import Comparison, comparisons, excluded, guards
 from cuda_lsp.frontend.host.host_constants import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -36,18 +36,24 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.known_values import Taken
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launcher_objects import object_launches
+from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
-from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
-from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
+from cuda_lsp.frontend.host.sized_launches import sized_launches
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
-from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
+from cuda_lsp.model import Site
 
 _T = TypeVar("_T")
-_LAUNCH = re.compile(r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode")
+_LAUNCH = re.compile(
+    r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
+)
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
@@ -57,78 +63,6 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
-
-
-def _not_known(given: Mapping[str, int]) -> Dim3 | None:
-    del given
-    return None
-
-
-@frozen
-class LaunchSite:
-    """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
-
-    ``extents``: arguments that are the block's extent, whatever that is: position → axis.
-
-    ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``shared``: arguments that point into the buffer of an earlier one, by position.
-    ``conditions``: comparisons that hold where it stands (``guards``).
-    ``left_out``: by the preprocessor, as far as is known: another build may make it.
-    ``sized``: where the block is not known, launches that it makes for some sizes.
-    ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
-    ``written``: how many arguments it has, as far as the text tells.
-    """
-
-    kernel: str
-    template_arguments: str | None
-    block: Dim3 | None
-    grid: Dim3 | None
-    dynamic_shared: int | None
-    arguments: Mapping[int, int] = field(factory=dict[int, int])
-    extents: Mapping[int, int] = field(factory=dict[int, int])
-    site: Site | None = None
-    grid_axes: Extents = (None, None, None)
-    block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
-    shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
-    block_axes: Extents = (None, None, None)
-    left_out: bool = False
-    conditions: tuple[str, ...] = ()
-    sized: tuple[SizedLaunch, ...] = ()
-    computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
-    pointed: tuple[Pointed, ...] = ()
-    written: int = 0
-
-    def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
-        """Some of the launches that it makes, for a kernel with these parameter names."""
-        for made in self.sized:
-            every = {**self.arguments, **made.arguments}
-            named = {parameters[i]: value for i, value in every.items() if i < len(parameters)}
-            axes = zip(self.grid_axes, made.grid_axes, strict=True)
-            x, y, z = (known if known is not None else size for known, size in axes)
-            shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared
-            source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.SIZES
-            grid = all_known((x, y, z))
-            yield LaunchConfig(made.block, grid, shared, source, named, self.site, (x, y, z))
-
-    def configuration(
-        self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
-    ) -> LaunchConfig | None:
-        """For a kernel with these parameter names; None when the block is not known.
-
-        ``template_arguments``: of the instantiation. ``k<N><<<grid, N>>>`` tells the block of each.
-        """
-        block = self.block or self.block_given(self._named(template_arguments))
-        if block is None:
-            return None
-        named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
-        source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.FILE
-        return LaunchConfig(block, self.grid, self.dynamic_shared, source, named, self.site, self.grid_axes)
-
-    def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
-        """Names that the launch passes as template arguments → their values in an instantiation."""
-        written = split_arguments(self.template_arguments or "")
-        pairs = zip(written, template_arguments, strict=False)
-        return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}
 
 
 def may_launch(text: str) -> bool:
@@ -194,7 +128,7 @@ def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for launch in (*configured_launches(host), *graph_launches(host)):
+    for launch in (*configured_launches(host), *graph_launches(host), *object_launches(host)):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
@@ -237,18 +171,23 @@ class _Reader:
         plain = [self._site(launch, at, place, given, given) for given in facts]
         known = block is None or all(site.block is not None for site in plain)
         if not known and block is not None:
-            facts = local_facts(self._file, at, (block,))
+            told = local_facts(self._file, at, (block,))
+            held, constants = self._comparisons(at), self._file.constants
+            facts = tuple(way for way in told if not excluded(held, constants, way)) or told
             plain = [self._site(launch, at, place, given, given) for given in facts]
             known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
-        if known and not self._depends(template, at):
+        held = self._comparisons(at)
+        asked = (*template, *(text for text, _ in held))
+        if known and not self._depends(asked, at):
             yield from plain
             return
         needed = template if known or block is None else (block, *template)
-        texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        host, constants = self._file.host, self._file.constants
-        every = self._ways.to(self._file, at, texts)
-        ways = [way for way in every if not excluded(host, constants, at, way.given)]
+        texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
+        constants, every = self._file.constants, self._ways.to(self._file, at, texts)
+        ways = [way for way in every if not excluded(held, constants, way.given, way.types)]
+        if every and all(way.types and excluded(held, constants, NOTHING_GIVEN, way.types) for way in every):
+            return  # no instance of the function around comes here
         if known:
             yield from self._instances(ways, launch, at, plain)
             return
@@ -256,17 +195,16 @@ class _Reader:
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
         if not told:
-            yield from (self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True))
+            made = [self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True)]
+            typed = [way for way in ways if way.types]
+            yield from self._instances(typed, launch, at, made) if typed else made
 
     def _by_sizes(self, site: LaunchSite, given: Given, launch: Written, at: int) -> LaunchSite:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        way, host, constants = (
-            evolve(NOTHING_GIVEN, taken=given.taken),
-            self._file.host,
-            self._file.constants,
-        )
+        way, constants = evolve(NOTHING_GIVEN, taken=given.taken), self._file.constants
+        held = self._comparisons(at, given.taken)
         made = self._once(
             (sized_launches, at, given.taken, *_written_as(launch)),
             lambda: sized_launches(
@@ -275,7 +213,7 @@ class _Reader:
                 at,
                 launch.arguments,
                 way,
-                lambda sizes: excluded(host, constants, at, sizes),
+                lambda sizes: excluded(held, constants, sizes),
             ),
         )
         conditions = (text for each in made for text in each.conditions)
@@ -293,10 +231,25 @@ class _Reader:
         self, ways: Iterable[Context], launch: Written, at: int, sites: Sequence[LaunchSite]
     ) -> Iterator[LaunchSite]:
         """The same launches, with template arguments as the ways to them tell these."""
-        written = dict.fromkeys(self._instance(way, launch, at) for way in ways)
+        instances = ((self._instance(way, launch, at), self._types(launch, at, way.types)) for way in ways)
+        written = {(text, tuple(types.items())): types for text, types in instances}
         for site in sites:
-            yield from (evolve(site, template_arguments=text) for text in written)
+            for (text, _), types in written.items():
+                yield evolve(site, template_arguments=text, types=types)
             yield from () if written else (site,)
+
+    def _types(self, launch: Written, at: int, stand_for: Mapping[str, str]) -> Mapping[int, str]:
+        """The types of arguments, by position, as far as they are told."""
+        found = (
+            (i, passed_type(text, lambda n: self._declared(n, at))) for i, text in enumerate(launch.arguments)
+        )
+        return {i: renamed(type, stand_for) for i, type in found if type is not None}
+
+    def _declared(self, name: str, at: int) -> str | None:
+        """The words before the name of a variable where it is declared."""
+        constants = self._file.constants
+        reached = constants.reached(name, at)
+        return constants.words_of(reached.definition).rpartition(name)[0] if reached is not None else None
 
     def _instance(self, way: Context, launch: Written, at: int) -> str | None:
         written = self._evaluated(launch.template_arguments, at, way.given)
@@ -309,7 +262,8 @@ class _Reader:
             place = file.site(begin, end)
         arguments = way.given if way.program or way.place is None else way.local
         site = self._site(launch, at, place, way.given, arguments)
-        return evolve(site, template_arguments=self._instance(way, launch, at))
+        types = self._types(launch, at, way.types)
+        return evolve(site, template_arguments=self._instance(way, launch, at), types=types)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
@@ -333,30 +287,49 @@ class _Reader:
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=grid_axes,
             block_axes=block_axes,
-            conditions=self._conditions(launch, at, block, grid),
+            conditions=self._conditions(launch, at, given.taken),
             shared=self._shared(launch, at),
-            computed=self._computed_from_others(launch, at),
+            computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
-            written=len(whole_arguments(",".join(launch.arguments))),
+            types=self._types(launch, at, {}),
+            passed=_count(launch.arguments),
         )
 
-    def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
-        file, constants = self._file, self._file.constants
+    def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
+        """What holds at a launch, and in the branches that are taken before it."""
+        file = self._file
+        inside = [brace + 1 for brace in sorted(taken.braces) if file.host.plain[brace] == "{"]
+
+        def held(place: int) -> tuple[Comparison, ...]:
+            return self._once((comparisons, place), lambda: comparisons(file.host, file.constants, place))
+
+        return tuple(itertools.chain.from_iterable(map(held, (at, *inside))))
+
+    def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
+        grid, block = (*launch.configuration, None, None)[:2]
+        constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
+        held = self._comparisons(at, taken)
 
         def told() -> tuple[str, ...]:
-            found = guards(file.host, constants, at, block, launch.arguments)
-            found += tuple(multiples(constants, launch.arguments, at))
-            if grid is None:
-                return found
-            return found + followed(constants, grid, at, launch.arguments, constants.known_extents(grid, at))
+            with constants.knowing(way):
+                found = guards(held, constants, at, block, launch.arguments)
+                found += tuple(multiples(constants, launch.arguments, at))
+                if grid is None:
+                    return found
+                axes = constants.known_extents(grid, at)
+                found += followed(constants, grid, at, launch.arguments, axes, way)
+                return found + tuple(grids(constants, launch.configuration, launch.arguments, at))
 
-        return self._once((guards, at, block, grid, *launch.arguments), told)
+        return self._once((guards, at, taken, *_written_as(launch)), told)
 
-    def _computed_from_others(self, launch: Written, at: int) -> Mapping[int, Formula]:
-        return self._once(
-            (computed_arguments, at, *_written_as(launch)),
-            lambda: computed_arguments(self._file.constants, launch.configuration, launch.arguments, at),
-        )
+    def _computed_from_others(self, launch: Written, at: int, taken: Taken) -> Mapping[int, Formula]:
+        constants = self._file.constants
+
+        def told() -> Mapping[int, Formula]:
+            with constants.knowing(evolve(NOTHING_GIVEN, taken=taken)):
+                return computed_arguments(constants, launch.configuration, launch.arguments, at)
+
+        return self._once((computed_arguments, at, taken, *_written_as(launch)), told)
 
     def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
         return self._once(
@@ -400,12 +373,18 @@ class _Reader:
         for argument in split_arguments(arguments):
             text = argument.strip()
             words = _WORD.findall(text)
-            plainly = all(self._template_words.get(word, at + 1) > at for word in words)
+            plainly = all(self._template_words.get(w, at + 1) > at or self._is_local(w, at) for w in words)
             known = plainly or bool(given.values)
             literal = text.isdigit() or text in ("true", "false")
             value = self._file.constants.integer(text, at, given) if known and not literal else None
             found.append(text if value is None else str(value))
         return ", ".join(found)
+
+    def _is_local(self, name: str, at: int) -> bool:
+        """Whether the function around declares what a name means at a place, whatever templates call so."""
+        function = self._file.constants.functions.around(at)
+        declared = self._file.constants.declared(name, at)
+        return function is not None and declared is not None and declared[1] > function.body
 
     @property
     def _template_words(self) -> Mapping[str, int]:
@@ -427,6 +406,12 @@ def _words_of_templates(plain: str) -> dict[str, int]:
             for word in _WORD.finditer(plain, start.end(), done):
                 found.setdefault(word[0], word.end())
     return found
+
+
+def _count(arguments: Sequence[str]) -> int | None:
+    """How many there are; None: a pack of them, or none that could be read."""
+    packed = any(argument.rstrip().endswith("...") for argument in arguments)
+    return len(arguments) if arguments and not packed else None
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:

@@ -136,7 +136,11 @@ class _Site:
             if low == high:
                 known[number] = low
             else:
-                conditions += self._between(block, number, low, high, most)
+                conditions += self._between(block, f"#{number}", low, high, most)
+        for name, text in self._fields(sizes):
+            low, high = (self._integer(text, size) for size in (lower, upper))
+            if low is not None and high is not None:
+                conditions += self._between(block, name, low, high, most if low < high else 0)
         alone = lower.values == upper.values
         shared = self.configuration[2] if len(self.configuration) > 2 else "0"
         return SizedLaunch(
@@ -149,17 +153,30 @@ class _Site:
             tuple(conditions),
         )
 
-    def _between(self, block: Dim3, number: int, low: int, high: int, most: int) -> list[str]:
+    def _fields(self, sizes: Mapping[Key, int]) -> Iterator[tuple[str, str]]:
+        """Sizes that are members of arguments: as conditions name them, and as the host does."""
+        for number, argument in enumerate(self.arguments):
+            name = argument.strip()
+            key = self.constants.key(name, self.at) if name.isidentifier() else None
+            for size, position in sizes:
+                record, _, member = size.partition(".")
+                if member and key == (record, position):
+                    yield f"#u{number}.{member}", size
+
+    def _between(self, block: Dim3, name: str, low: int, high: int, most: int) -> list[str]:
         """Comparisons of an argument that grows with the size; what is without limit has none."""
         others = " || ".join(f"blockDim.{axis} != {n}" for axis, n in zip("xyz", block, strict=True))
         if low > high:
             return []
-        limits = [f"#{number} >= {low}"] + ([f"#{number} <= {high}"] if most < _LARGE else [])
+        limits = [f"{name} >= {low}"] + ([f"{name} <= {high}"] if most < _LARGE else [])
         return [f"{others} || {limit}" for limit in limits]
 
     def _range(self, block: Dim3, size: Key) -> tuple[int, int] | None:
         """The least and largest size that give this block, as far as trying tells; None: there are gaps."""
-        makes: Callable[[int], bool] = lambda value: self._block(Given({size: value})) == block  # noqa: E731
+
+        def makes(value: int) -> bool:
+            return self._block(Given({size: value})) == block
+
         made = [makes(value) for value in _TRIED]
         if not any(made):
             return None

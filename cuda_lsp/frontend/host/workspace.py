@@ -21,7 +21,8 @@ from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.launches import LaunchSite, may_launch
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import may_launch
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved

@@ -311,13 +311,22 @@ def _replaced(text: str, values: Mapping[str, str]) -> str:
 
 
 def _with_locals(launch: Written, before: str) -> Written:
-    """Names in the configuration that the text before the launch defines, replaced by their definitions."""
+    """Names in the configuration, and in template arguments, that the text before the launch defines.
+
+    They are replaced by their definitions.
+    """
     values = {m[1]: (m[2] or m[3]).strip() for m in _LOCAL.finditer(before)}
     values = {
         name: f"dim3({v})" if "," in v and not v.startswith("dim3") else v for name, v in values.items()
     }
+    if not values:
+        return launch
     configuration = [_replaced(_replaced(part, values), values) for part in launch.configuration]
-    return evolve(launch, configuration=configuration) if values else launch
+    template = launch.template_arguments
+    parts = [_replaced(part, values) for part in split_arguments(template or "")]
+    return evolve(
+        launch, configuration=configuration, template_arguments=", ".join(parts) if template else template
+    )
 
 
 __all__ = ["Use", "uses_of_functions", "uses_of_macros"]

@@ -12,7 +12,7 @@ import re
 from attrs import frozen
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by, unary
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
@@ -32,8 +32,10 @@ from cuda_lsp.ir.program import (
     Copy,
     Expr,
     Fence,
+    If,
     Load,
     Store,
+    UnaryOp,
 )
 from cuda_lsp.ir.types import INT64, UINT32, Float, Int, Opaque, Pointer, Type
 from cuda_lsp.ir.walk import stripped
@@ -41,7 +43,8 @@ from cuda_lsp.model import Scope
 
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)', re.S)
 # Of an instruction on one line, with one space at most between its words.
-_INSTRUCTION = re.compile(r"\A(?:@!?%?\w+ )?([a-z][\w.:]*) ?(.*)\Z", re.S)
+_INSTRUCTION = re.compile(r"\A(?:@(!?)(%?\w+) )?([a-z][\w.:]*) ?(.*)\Z", re.S)
+_JUMP = re.compile(r"\bbra\b")
 _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
 _VECTOR = re.compile(r"\{([^{};]*)\}")
 _END = re.compile(r"[;\n{}]")
@@ -57,6 +60,10 @@ _SPECIAL: dict[str, Expr] = {
             "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X),
             "%lanemask_lt": _BELOW, "%lanemask_eq": _BIT,
             "%lanemask_le": binary(BinaryOp.BOR, _BELOW, _BIT)}  # fmt: skip
+_COMPARISONS = {
+    "eq": BinaryOp.EQ, "ne": BinaryOp.NE, "lt": BinaryOp.LT, "le": BinaryOp.LE, "gt": BinaryOp.GT,
+    "ge": BinaryOp.GE, "lo": BinaryOp.LT, "ls": BinaryOp.LE, "hi": BinaryOp.GT, "hs": BinaryOp.GE,
+}  # fmt: skip
 _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma",
            "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
 
@@ -113,13 +120,24 @@ def lower(low: Lowering, node: Node) -> None:
     values: list[Value] = [expressions.value(low, n) for n in operands[assembly.outputs :]]
     lines = (" ".join(line.split()) for line in _END.split(_protect(assembly.template)))
     given: dict[int, Expr] = {}
+    predicates: dict[str, Expr] = {}
+    jumps = _JUMP.search(assembly.template) is not None  # then one line may be run with several values
     for line in lines:
         if line.startswith(("//", ".")):
             continue
         line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
         match = _INSTRUCTION.match(line)
-        if match is not None:
-            _instruction(low, node, match.group(1), match.group(2), assembly, values, given)
+        if match is None:
+            continue
+        denied, predicate, name, rest = match.groups()
+        condition = predicates.get(predicate) if predicate and not jumps else None
+        if condition is None:
+            _instruction(low, node, name, rest, assembly, values, given)
+        else:
+            if denied:
+                condition = unary(UnaryOp.NOT, condition)
+            _if(low, node, condition, name, rest, assembly, values, given)
+        _compare(name, rest, assembly, values, predicates, always=not predicate)
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
@@ -127,6 +145,49 @@ def lower(low: Lowering, node: Node) -> None:
         else:
             value = conversions.converted(low, value, place.info.ir)
         low.write(place, value, operands[index])
+
+
+def _if(
+    low: Lowering,
+    node: Node,
+    condition: Expr,
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    values: list[Value],
+    given: dict[int, Expr],
+) -> None:
+    """``@p st.global.u32 …``: an instruction on a condition; what it gives is not known then."""
+    before = dict(given)
+    with low.nested() as statements:
+        _instruction(low, node, name, rest, assembly, values, given)
+    for register in [r for r, value in given.items() if before.get(r) is not value]:
+        del given[register]
+    if statements:
+        low.emit(If(condition, tuple(statements), (), low.site(node)))
+
+
+def _compare(
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    values: list[Value],
+    predicates: dict[str, Expr],
+    *,
+    always: bool,
+) -> None:
+    """``setp.ne.b32 p, %5, 0`` makes a predicate known, whatever else writes to one makes it unknown."""
+    parts = _parts(rest)
+    predicates.pop(parts[0], None)
+    kind = name.split(".")
+    if kind[0] != "setp" or len(kind) != 3 or len(parts) != 3 or kind[1] not in _COMPARISONS or not always:
+        return
+    sides = [_operand(part, assembly, values) for part in parts[1:]]
+    type = _width(name)
+    exact = isinstance(type, Int) and all(is_expr(s) and isinstance(s.type, Int) for s in sides)
+    if exact:
+        left, right = (cast(side, type) for side in sides if is_expr(side))
+        predicates[parts[0]] = binary(_COMPARISONS[kind[1]], left, right)
 
 
 def _protect(template: str) -> str:
@@ -281,7 +342,7 @@ def _barrier_object(
     low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
 ) -> None:
     """``mbarrier.init``, ``.arrive``, and the waits that a loop in the same statement repeats."""
-    loops = re.search(r"\bbra\b", assembly.template) is not None
+    loops = _JUMP.search(assembly.template) is not None
     waits = "test_wait" in name or "try_wait" in name
     if any(word in name for word in _COUNTS_OTHERWISE) or (waits and not loops):
         low.incomplete(f"asm {name}", "this form of it is not modelled", node, synchronises=True)

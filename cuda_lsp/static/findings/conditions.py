@@ -110,6 +110,12 @@ def is_weak(conditions: Conditions) -> bool:
             return False
 
 
+def below_zero(conditions: Conditions) -> bool:
+    """Only values below zero are known to show it: sizes are none."""
+    examples = (condition for condition in conditions if isinstance(condition, Example))
+    return any(value < 0 for example in examples for _, value in example.values)
+
+
 # ------------------------------------------------------------------------------------------ doubts
 
 

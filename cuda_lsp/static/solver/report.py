@@ -218,12 +218,20 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
         return Open.BLOCKS_ASSUMED
     if launch is not None and launch.grid is not None:
         return None
-    used = axes_of(query.kernel)
+    used, told = axes_of(query.kernel), _told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
-    small = t.and_(*(t.le(query.where.axes[axis], t.const(n)) for axis, n in zip(GDIM, most, strict=True)))
+    extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
+    small = t.and_(*(t.le(extent, t.const(n)) for extent, n in extents if extent not in told))
     if query.possible(p, t.and_(facts, small)):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
+
+
+def _told_extents(query: Query) -> frozenset[Term]:
+    """Extents of the grid that the source computes from arguments."""
+    said = t.conjuncts(query.summary.assumptions or t.TRUE)
+    parts = frozenset(part for c in said if c.op is Op.EQ for part in t.subterms(c))
+    return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 
 def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:

@@ -19,7 +19,7 @@ from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
-from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.conditions import Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
@@ -99,7 +99,7 @@ class _Refinement:
     def of(self, launches: Sequence[LaunchConfig]) -> SolverResult:
         merged = Attempt()
         for launch in launches[: self.budget.launches] or [LaunchConfig((256, 1, 1))]:
-            merged.absorb(self._settled(launch))
+            merged.absorb(evolve(self, kernel=_under(self.kernel, launch))._settled(launch))
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
@@ -205,6 +205,15 @@ class _Refinement:
         return all(isinstance(first_answer(FOR_EVERY_LAUNCH, pair), Proved) for pair in pairs)
 
 
+def _under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
+    """The kernel as this launch runs it; what holds at one only, where each of them is looked at."""
+    said = kernel.said_of(launch) if len(kernel.launches) <= budgets.MOST_LAUNCHES else ()
+    if not said:
+        return kernel
+    directives = kernel.directives
+    return evolve(kernel, directives=evolve(directives, assumptions=(*directives.assumptions, *said)))
+
+
 def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
     """Each round of tactics on all pairs that are still open."""
     put_into_groups(pairs)
@@ -227,7 +236,8 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
         if finding.certain and finding.conditions and sites in query.shown:
             p, facts, arguments = query.shown[sites]
             conditions = worded(finding.conditions, p, facts, arguments, query)
-            attempt.findings[sites] = evolve(finding, conditions=conditions)
+            told = evolve(finding, conditions=conditions)
+            attempt.findings[sites] = told.doubted(Open.ARGUMENTS) if below_zero(conditions) else told
 
 
 def _own_copies(found: Sequence[OwnCopy], query: Query) -> Iterator[str]:

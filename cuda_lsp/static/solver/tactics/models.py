@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from attrs import evolve
 
 from cuda_lsp.model import MAX_BLOCK_THREADS
@@ -14,14 +12,11 @@ from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.grains import evened
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
-from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Shown, Tactic
+from cuda_lsp.static.solver.tactics.pair import ROUND, Answer, GaveUp, OpenPair, Proved, Shown, Tactic
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
-"""Terms that count rounds of loops: iterators, and how often a loop runs."""
 
 
 def already_shown(pair: OpenPair) -> Shown | None:
@@ -89,7 +84,7 @@ def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
     p, facts, query = pair.p, pair.facts, pair.query
     counters = [
         part for part in t.subterms(p.formula)
-        if part.op in (Op.SYMBOL, Op.APPLY) and _ROUND.fullmatch(part.args[0])
+        if part.op in (Op.SYMBOL, Op.APPLY) and ROUND.fullmatch(part.args[0])
         and part.args[0] not in query.where.free
     ]  # fmt: skip
     limits = (t.le(part, t.const(budgets.EARLY_ROUNDS)) for part in counters)

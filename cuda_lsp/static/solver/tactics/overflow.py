@@ -1,8 +1,9 @@
 """Indices of 32 bits that products of several sizes may overflow: that they do not is taken for granted.
 
 ``batch * heads * rows * columns`` overflows for some sizes in every kernel, whose arrays have more elements
-then than an index can tell apart. Sums of products of what is not negative, that is; differences and hashes
-wrap where they are meant to, and a grid that the source tells is as large as it is.
+then than an index can tell apart; so does ``column * rows`` in a loop over columns. Sums of products of what
+is not negative, that is; differences and hashes wrap where they are meant to, and a grid that the source
+tells is as large as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from attrs import evolve
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, first_answer
+from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
@@ -47,7 +48,8 @@ def _index(part: Term, query: Query) -> Term | None:
     for atoms, factor in t.monomials(index).items():
         if not 0 <= factor < budgets.HASH_FACTOR or not all(_is_natural(atom, query) for atom in atoms):
             return None
-        several = sum(_is_size(atom, query) for atom in atoms) > 1
+        several = sum(_is_size(atom, query) or _is_counted(atom) for atom in atoms) > 1
+        several = several and any(_is_size(atom, query) for atom in atoms)
         products = products or several
         fixed |= {} if several else {atoms: factor}
     told = all(is_told(x) or x.hi < UNTOLD_BLOCKS for atoms in fixed for x in atoms if not _is_size(x, query))
@@ -63,6 +65,11 @@ def _is_size(atom: Term, query: Query) -> bool:
         return False
     leaves = {x for part in atom.parts for x in t.subterms(part) if not x.parts and not x.is_const}
     return bool(leaves) and all(_is_size(x, query) for x in leaves)
+
+
+def _is_counted(atom: Term) -> bool:
+    """Rounds of a loop are part of it: as large as a size lets it run."""
+    return any(x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0]) for x in t.subterms(atom))
 
 
 def _is_natural(atom: Term, query: Query) -> bool:

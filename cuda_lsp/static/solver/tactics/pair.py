@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from attrs import define, field, frozen
@@ -17,6 +18,10 @@ from cuda_lsp.static.symbolic.terms import Term
 
 Sites = tuple[SourceRange, SourceRange]
 """The places of two accesses, in the order of the text."""
+
+
+ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
+"""Terms that count rounds of loops: iterators, and how often a loop runs."""
 
 
 @frozen

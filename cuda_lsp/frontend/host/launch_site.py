@@ -1,0 +1,88 @@
+"""One launch in the text of a host: what is known of it there, and what that makes of a kernel's launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from attrs import field, frozen
+
+from cuda_lsp.frontend.host.known_values import all_known
+from cuda_lsp.frontend.host.pointed import Pointed
+from cuda_lsp.frontend.host.polynomials import Formula
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.sized_launches import SizedLaunch
+from cuda_lsp.frontend.host.text import split_arguments
+from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
+
+
+def _not_known(given: Mapping[str, int]) -> Dim3 | None:
+    del given
+    return None
+
+
+@frozen
+class LaunchSite:
+    """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
+
+    ``extents``: arguments that are the block's extent, whatever that is: position → axis.
+
+    ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
+    ``shared``: arguments that point into the buffer of an earlier one, by position.
+    ``conditions``: comparisons that hold where it stands (``guards``).
+    ``left_out``: by the preprocessor, as far as is known: another build may make it.
+    ``sized``: where the block is not known, launches that it makes for some sizes.
+    ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
+    ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
+    """
+
+    kernel: str
+    template_arguments: str | None
+    block: Dim3 | None
+    grid: Dim3 | None
+    dynamic_shared: int | None
+    arguments: Mapping[int, int] = field(factory=dict[int, int])
+    extents: Mapping[int, int] = field(factory=dict[int, int])
+    site: Site | None = None
+    grid_axes: Extents = (None, None, None)
+    block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
+    shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
+    block_axes: Extents = (None, None, None)
+    left_out: bool = False
+    conditions: tuple[str, ...] = ()
+    sized: tuple[SizedLaunch, ...] = ()
+    computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
+    pointed: tuple[Pointed, ...] = ()
+    types: Mapping[int, str] = field(factory=dict[int, str])
+    passed: int | None = None
+
+    def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
+        """Some of the launches that it makes, for a kernel with these parameter names."""
+        for made in self.sized:
+            every = {**self.arguments, **made.arguments}
+            named = {parameters[i]: value for i, value in every.items() if i < len(parameters)}
+            axes = zip(self.grid_axes, made.grid_axes, strict=True)
+            x, y, z = (known if known is not None else size for known, size in axes)
+            shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared
+            source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.SIZES
+            grid = all_known((x, y, z))
+            yield LaunchConfig(made.block, grid, shared, source, named, self.site, (x, y, z))
+
+    def configuration(
+        self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
+    ) -> LaunchConfig | None:
+        """For a kernel with these parameter names; None when the block is not known.
+
+        ``template_arguments``: of the instantiation. ``k<N><<<grid, N>>>`` tells the block of each.
+        """
+        block = self.block or self.block_given(self._named(template_arguments))
+        if block is None:
+            return None
+        named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
+        source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.FILE
+        return LaunchConfig(block, self.grid, self.dynamic_shared, source, named, self.site, self.grid_axes)
+
+    def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
+        """Names that the launch passes as template arguments → their values in an instantiation."""
+        written = split_arguments(self.template_arguments or "")
+        pairs = zip(written, template_arguments, strict=False)
+        return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}

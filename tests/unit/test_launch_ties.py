@@ -1,0 +1,288 @@
+"""What a launch's sizes have to do with each other: sizes that its surroundings exclude make no launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.frontend.host.passed_types import may_be_one
+from cuda_lsp.model import Dim3, LaunchSource, Status, Verdict
+from cuda_lsp.static.analyze import check_text
+
+HEAD = "__global__ void k(float* p, int n, int m);\n"
+
+
+def sites(text: str) -> tuple[LaunchSite, ...]:
+    return find_launches(Path("a.cu"), HEAD + text)
+
+
+def sized(body: str) -> list[Dim3]:
+    """The blocks that sizes make of the only launch in a function's body."""
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body} }}")
+    return [made.block for made in site.sized]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert(n % 32 == 0); k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 != 0) return; k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 == 0) k<<<1, dim3(n / 4, m)>>>(p, n, m);",
+        "if (n % 32 != 0) { m = 1; } else { k<<<1, dim3(n / 4, m)>>>(p, n, m); }",
+        "if (p) { g(); } else if (n % 32 != 0) { g(); } else { k<<<1, dim3(n / 4, m)>>>(p, n, m); }",
+    ],
+)
+def test_sizes_that_a_check_excludes_make_no_launch(body: str) -> None:
+    blocks = sized(body)
+    assert blocks
+    assert all(block[0] % 8 == 0 for block in blocks)
+
+
+def test_a_branch_that_is_not_taken_for_small_sizes_has_blocks_of_large_ones() -> None:
+    body = "bool small = n <= 128; int t = small ? 16 : 4; if (small) g(); else { k<<<1, t * n>>>(p, n, m); }"
+    body = body.replace("g();", "{ g(); }")
+    assert all(x > 4 * 128 for x, _, _ in sized(body))
+    assert sized(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n > 64) { g(); } else { B }",
+        "if (m) { if (n > 64) { g(); } else { B } }",
+        "if (n > 64) g(); else B",
+        "if (n > 64) g(n, (m)); else if (m) h(); else B",
+        "if (n > 64) g(); else if (m) h(); else if (p) { B }",
+        "if (n > 64) g(); else { if (m) h(); B }",
+    ],
+)
+def test_what_the_if_asks_is_denied_in_its_else(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body.replace('B', 'k<<<1, 64>>>(p, n, m);')} }}")
+    assert "#1 <= 64" in site.conditions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n > 64) { g(); } k<<<1, 64>>>(p, n, m);",
+        "if (n > 64 && m) { g(); } else { k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) { g(); } else { n = m; k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) { g(); } else { g(); } { k<<<1, 64>>>(p, n, m); }",
+        "if (n > 64) g(); else h(); k<<<1, 64>>>(p, n, m);",
+        "if (n > 64) if (m) g(); else k<<<1, 64>>>(p, n, m);",
+    ],
+)
+def test_what_no_else_denies_is_not_known(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m) {{ {body} }}")
+    assert "#1 <= 64" not in site.conditions
+
+
+OVERLOADS = """
+__global__ void k(float* a, const float* in, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n] + in[0];
+}
+__global__ void k(float* a, int n, int m) { if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n]; }
+void f(float* p, int n, int m) { k<<<1, 64>>>(p, p + 7, n, m); }
+void g(float* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+"""
+
+
+def test_a_launch_is_of_the_overload_that_takes_as_many_arguments() -> None:
+    first, second = check_text(Path("a.cu"), OVERLOADS, Settings()).kernels
+    assert first.verdict is Verdict.RACY
+    assert second.verdict is Verdict.RACE_FREE
+
+
+def test_defaults_may_fill_what_a_launch_does_not_pass() -> None:
+    text = """__global__ void k(float* out, int n, int width = 64) { out[blockIdx.x * width] = n; }
+void g(float* p, int n) { k<<<n, 64>>>(p, n); }"""
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.launches[0].block == (64, 1, 1)
+
+
+def test_a_local_constant_is_a_template_argument_though_templates_call_a_parameter_so() -> None:
+    text = """template <int N> __global__ void k(float* p);
+void f(float* p, int n) {
+    if (n % 4 == 0) { const int N = 4; k<N><<<1, 32 * N>>>(p); }
+    else { const int N = 1; k<N><<<1, 32 * N>>>(p); }
+}
+template <int N> void g(float* p) { k<N><<<1, 64>>>(p); }"""
+    found = [(site.template_arguments, site.block) for site in find_launches(Path("a.cu"), text)]
+    assert found == [("4", (128, 1, 1)), ("1", (32, 1, 1)), ("N", (64, 1, 1))]
+
+
+def test_locals_of_a_macro_around_are_template_arguments_of_the_launch_in_a_macro_inside() -> None:
+    text = """template <int A, int B> __global__ void k(float* p);
+#define CALL(a) k<a, width><<<1, block>>>(p);
+#define LAUNCH(w) const int width = w; if (n) { CALL(8) } else { CALL(4) }
+void f(float* p, int n) {
+    dim3 block(64);
+    if (n > 3) { LAUNCH(16) } else { LAUNCH(32) }
+}"""
+    found = [site.template_arguments for site in find_launches(Path("a.cu"), text)]
+    assert found == ["8, 16", "4, 16", "8, 32", "4, 32"]
+
+
+APART = """__global__ void k(float* a, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n];
+}
+void f(float* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+void g(float* p, int n, int m) { LAUNCH }
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        ("k<<<1, 32>>>(p, 32, m);", Verdict.RACE_FREE),
+        ("if (m < 8 && n > 8) k<<<1, 64>>>(p, n, m);", Verdict.RACY),  # one launch with the first
+        ("k<<<1, 32>>>(p, n, m);", Verdict.RACY),
+        ("k<<<1, unknown()>>>(p, n, m);", Verdict.RACY),  # nobody looks at it alone
+    ],
+)
+def test_what_holds_at_one_launch_counts_for_it_alone(launch: str, verdict: Verdict) -> None:
+    (kernel,) = check_text(Path("a.cu"), APART.replace("LAUNCH", launch), Settings()).kernels
+    assert kernel.verdict is verdict
+
+
+def test_sizes_that_a_branch_excludes_are_not_among_those_of_a_block() -> None:
+    text = "void f(float* p, int n) { if (n > 512) { k<<<1, n > 64 ? 256 : n>>>(p, n / 4, 1); } }"
+    (site,) = sites(text)
+    ((made,),) = (site.sized,) if site.sized else (((None,)),)
+    assert made is not None and any("#1 >= 128" in condition for condition in made.conditions)
+
+
+HALVES = """
+template <typename T> __global__ void k(T* out, const T* in, int n);
+template <typename T> void f(T* out, const T* in, int n) {
+    if (BRANCH) k<<<1, 64>>>((half2*)out, (const half2*)in, n);
+    else k<T><<<1, 128>>>(out, in, n);
+}
+template void f<float>(float* out, const float* in, int n);
+template void f(half* out, const half* in, int n);
+"""
+
+
+@pytest.mark.parametrize(
+    "branch",
+    ["sizeof(T) == 2", "std::is_same<T, half>::value", "is_same_v<T, __half>", "sizeof(T) == 2 && true"],
+)
+def test_a_branch_on_a_type_is_taken_by_instances_of_this_type(branch: str) -> None:
+    found = find_launches(Path("a.cu"), HALVES.replace("BRANCH", branch))
+    assert [(s.template_arguments, s.block, s.types[0].strip()) for s in found] == [
+        (None, (64, 1, 1), "half2*"),
+        ("float", (128, 1, 1), "float*"),
+    ]
+
+
+def test_a_launch_is_of_the_instance_whose_pointers_it_passes() -> None:
+    text = """#include <cuda_fp16.h>
+template <typename T> __global__ void k(T* a, int n, int m) {
+    if (threadIdx.x < m) a[threadIdx.x] = a[threadIdx.x + n];
+}
+void f(float* p, int n, int m) { k<<<1, 64>>>(p, n, m); }
+void g(int* p, int n, int m) { if (m <= n) k<<<1, 64>>>(p, n, m); }
+void h(void* p, int n, int m) { if (m <= n) k<<<1, 64>>>((half*)p, n, m); }
+"""
+    kernels = check_text(Path("a.cu"), text, Settings()).kernels
+    assert {k.name.partition("<")[2].rpartition("::")[2]: k.verdict for k in kernels} == {
+        "float>": Verdict.RACY,
+        "int>": Verdict.RACE_FREE,
+        "__half>": Verdict.RACE_FREE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("passed", "taken", "fits"),
+    [
+        ("const half*", "const __cuda_lsp_narrow::__half *", True),
+        ("uint32_t *", "unsigned int *__restrict", True),
+        ("float*", "int *", False),
+        ("half4*", "float *", False),
+        ("real*", "float *", True),  # whatever that is
+        ("void*", "float *", True),
+        ("size_t", "int", True),  # numbers are converted
+        ("float**", "float *", False),
+    ],
+)
+def test_pointers_of_known_types_fit_or_not(passed: str, taken: str, fits: bool) -> None:
+    assert may_be_one(passed, taken) is fits
+
+
+RECORD = """struct Params { float* out; int m; int n; };
+__global__ void k(Params params) { params.out[blockIdx.x * params.n + threadIdx.x] = threadIdx.x; }
+void f(Params params) { LAUNCH }
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "conditions"),
+    [
+        ("if (params.n == 64) k<<<params.m, 64>>>(params);", {"#u0.n == 64", "gridDim.x == #u0.m"}),
+        ("if (params.n % 4 == 0) { k<<<1, 64>>>(params); }", {"#u0.n % 4 == 0"}),
+        ("CHECK(params.n >= params.m); k<<<1, 64>>>(params);", {"#u0.n >= #u0.m"}),
+        ("if (params.n == 64) { params.n = 8; k<<<1, 64>>>(params); }", set()),
+        ("if (params.n == 64) { change(&params); k<<<1, 64>>>(params); }", set()),
+        ("if (params.size() == 64) k<<<1, 64>>>(params);", set()),
+        ("if (params.a.n == 64) k<<<1, 64>>>(params);", set()),
+    ],
+)
+def test_fields_of_a_record_that_is_passed_are_compared(launch: str, conditions: set[str]) -> None:
+    (site,) = find_launches(Path("a.cu"), RECORD.replace("LAUNCH", launch))
+    assert set(site.conditions) == conditions
+
+
+def test_what_a_taken_branch_asks_holds_at_the_launch_behind_it() -> None:
+    text = "void f(float* p, int n, int m) { int t = n; if (n % 32 != 0) { t = 256; } k<<<m, t>>>(p, n, m); }"
+    found = [s for s in sites(text) if s.block is not None]
+    assert found and all("#1 % 32 != 0" in site.conditions for site in found)
+    text = text.replace("t = 256;", "t = 256; n = 32;")
+    assert not any("#1 % 32 != 0" in site.conditions for site in sites(text))
+
+
+def test_a_block_that_follows_a_field_tells_the_field() -> None:
+    text = RECORD.replace("LAUNCH", "k<<<params.m, params.n>>>(params);")
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.launches[0].source is LaunchSource.SIZES
+    assert kernel.verdict is Verdict.RACE_FREE
+
+
+def test_a_race_that_only_numbers_below_zero_show_is_possible() -> None:
+    text = """__global__ void k(float* a, int n, int m) { if (n + m == -3) a[0] = threadIdx.x; }
+void f(float* a, int n, int m) { k<<<1, 64>>>(a, n, m); }"""
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert {f.status for f in kernel.findings if f.kind} == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("launch", "block", "passed"),
+    [
+        ("dh::LaunchKernel{1, 64, 0, s}(k, p, n);", (64, 1, 1), 2),
+        ("LaunchKernel(grid, dim3(8, 4))(k<float>, p);", (8, 4, 1), 1),
+        ("KernelLauncher{1, n}(k, p);", None, 1),
+    ],
+)
+def test_an_object_that_launches_is_a_launch(launch: str, block: Dim3 | None, passed: int) -> None:
+    (site,) = find_launches(Path("a.cu"), f"void f(float* p, int n) {{ {launch} }}")
+    assert (site.kernel, site.block, site.passed) == ("k", block, passed)
+
+
+@pytest.mark.parametrize(
+    "text", ["LaunchKernel{1, 64}.go();", "LaunchKernel(1, 64);", "LaunchKernel{1}(k, p);"]
+)
+def test_what_launches_no_kernel_is_no_launch(text: str) -> None:
+    assert find_launches(Path("a.cu"), f"void f(float* p) {{ {text} }}") == ()
+
+
+def test_a_way_whose_block_the_branch_of_the_launch_excludes_makes_no_launch() -> None:
+    text = """void f(float* p, int n, int m) {
+    dim3 block(n);
+    if (m != 0) { block.x = 1024; }
+    if (block.x % 4 != 0) { k<<<1, block>>>(p, n, m); }
+}"""
+    assert (1024, 1, 1) not in {site.block for site in sites(text)}
+    assert (1024, 1, 1) in {site.block for site in sites(text.replace("!= 0) { k", "== 0) { k"))}
