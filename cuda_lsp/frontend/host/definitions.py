@@ -156,6 +156,13 @@ def in_namespaces_only(text: HostText, position: int) -> bool:
     return True
 
 
+def writes_member(plain: str, begin: int, end: int, variable: str, member: str) -> bool:
+    """Whether a stretch of the text writes to ``variable.member``, or takes its address."""
+    name = rf"(?<![\w.]){variable}\s?\.\s?{member}\b"
+    write = rf"{name}\s?(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|(?<!&)&)\s?{name}"
+    return re.compile(write).search(plain, begin, end) is not None
+
+
 def scope_of(text: HostText, position: int) -> str:
     """``outer::Inner``: the namespaces and classes around a place; "" outside of all, and in functions."""
     names: list[str] = []

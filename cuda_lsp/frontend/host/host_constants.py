@@ -23,6 +23,7 @@ from cuda_lsp.frontend.host.definitions import (
     definitions_of,
     in_namespaces_only,
     scope_of,
+    writes_member,
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
@@ -47,8 +48,7 @@ _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
 _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
-_MOST_WORK = 4_000_000
-"""Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
+_MOST_WORK = 4_000_000  # characters of definitions read for one file: with eight levels 30**8 names
 
 
 class HostConstants:
@@ -59,10 +59,7 @@ class HostConstants:
     """
 
     def __init__(
-        self,
-        text: HostText,
-        headers: Sequence[HostConstants] = (),
-        doubtful: Sequence[tuple[int, int]] = (),
+        self, text: HostText, headers: Sequence[HostConstants] = (), doubtful: Sequence[tuple[int, int]] = ()
     ) -> None:
         self._text = text
         self._plain = text.plain
@@ -107,9 +104,8 @@ class HostConstants:
     def extents_given(self, text: str, before: int, given: Mapping[str, int]) -> Dim3 | None:
         """``extents`` where some names (template parameters of the host function) have these values."""
         keys = {name: self.key(name, before) for name in given}
-        return self.extents(
-            text, before, Given({key: given[n] for n, key in keys.items() if key is not None})
-        )
+        known = Given({key: given[name] for name, key in keys.items() if key is not None})
+        return self.extents(text, before, known)
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
         """What tells the value of a name (or of a component) at a place; None: nothing does."""
@@ -135,9 +131,7 @@ class HostConstants:
         """Whether the function around a place writes to ``variable.member``, or takes its address."""
         function = self.functions.around(at)
         begin, end = (function.body, function.end) if function is not None else (0, len(self._plain))
-        name = rf"(?<![\w.]){variable}\s?\.\s?{member}\b"
-        write = rf"{name}\s?(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--|(?<!&)&)\s?{name}"
-        return re.compile(write).search(self._plain, begin, end) is not None
+        return writes_member(self._plain, begin, end, variable, member)
 
     def words_of(self, definition: Definition) -> str:
         """What stands before the name where it is declared, and the name."""
@@ -196,11 +190,8 @@ class HostConstants:
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
             return None
-        header = self._text.for_header(definition.position)
-        if header is None:
-            return None
-        others = self._others(name, definition)
-        if others is None or any(write.position > header[1] for write in others):
+        header, others = self._text.for_header(definition.position), self._others(name, definition)
+        if header is None or others is None or any(write.position > header[1] for write in others):
             return None
         return Reached(None, definition.position, definition)
 
