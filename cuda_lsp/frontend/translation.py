@@ -387,9 +387,8 @@ class Translation:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
-        outside = self.sites_elsewhere.get(source.base_name, ())
+        outside, directive = self.sites_elsewhere.get(source.base_name, ()), self._directive(source)
         sites = (*self.launch_sites, *outside)
-        directive = self._directive(source)
         passing = passed(source, sites, directive)
         kernel = lower_kernel(self._ast, source.cursor, source.name, self._compile_errors(source), passing)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)

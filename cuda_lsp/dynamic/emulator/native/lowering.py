@@ -151,8 +151,7 @@ class _Block:
 
     def _operate(self, name: str, *given: Value, constant: int = 0) -> Value:
         """The operation of a row that is there."""
-        number = NUMBERS[name]
-        return self._emit(FIRST + number, ROWS[number].result, given, constant)
+        return self._emit(FIRST + NUMBERS[name], ROWS[NUMBERS[name]].result, given, constant)
 
     # ------------------------------------------------------------------------------- statements
 
