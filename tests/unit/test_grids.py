@@ -39,6 +39,7 @@ def conditions(text: str) -> set[tuple[str, ...]]:
         ("dim3 g((m + 15) / 16, (n + 7) / 8); k<<<g, 64>>>(n, m);",
          ["gridDim.y == (#0 + 7) / 8", "gridDim.x == (#1 + 15) / 16"]),
         ("dim3 g(blocks(n), 4); k<<<g, 64>>>(n);", ["gridDim.x == (#0 + 63) / 64"]),
+        ("k<<<n * m, 64>>>(n, m);", ["gridDim.x == (#u0 * #u1)"]),
     ],
 )  # fmt: skip
 def test_a_grid_that_follows_an_argument_is_told(body: str, told: list[str]):
@@ -54,7 +55,6 @@ def test_a_grid_that_follows_an_argument_is_told(body: str, told: list[str]):
         "k<<<(n + 63) / 64, 64>>>(n + 1);",
         "int g = (n + 63) / 64; n = m + n; k<<<g, 64>>>(n);",  # it is another number by then
         "int g = (n + 63) / 64; if (m) g = 7; k<<<g, 64>>>(n);",
-        "k<<<n * m, 64>>>(n, m);",
         "k<<<(n + 63) / 64 + 1, 64>>>(n);",
         "k<<<number(n), 64>>>(n);",  # nobody knows what it gives
         "k<<<WIDE(n, 64), 64>>>(n);",  # text, not a number

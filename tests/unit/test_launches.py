@@ -292,4 +292,4 @@ template <class A, class B> int of(A a, B b);
 void f(float* p) { k<<<1, 64>>>(p, p, 3, 4); k<float><<<1, 32>>>(p, of<int, float>(1, 2)); }
 """
     kernels = check_text(tmp_path / "k.cu", text).kernels
-    assert [[launch.block[0] for launch in kernel.launches] for kernel in kernels] == [[32], [64, 32]]
+    assert [[launch.block[0] for launch in kernel.launches] for kernel in kernels] == [[32], [64]]

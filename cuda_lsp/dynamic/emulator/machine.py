@@ -70,7 +70,7 @@ class Machine:
                 self.failure = str(stop)
         if self.services.detector is not None:
             self.services.asynchronous.linger()
-            self.services.detector.finish(cut=self.late)
+            self.services.detector.finish(cut=self.failure is not None)
 
     def _run(self) -> None:
         blocks, steps = self.program.blocks, 0

@@ -16,6 +16,8 @@ _LAUNCHER = re.compile(
 )
 _MOST = 4
 """Grid, block, bytes of shared memory, stream."""
+_LONGEST = 400
+"""Characters of these."""
 
 
 def object_launches(host: HostText) -> Iterator[Written]:
@@ -24,8 +26,10 @@ def object_launches(host: HostText) -> Iterator[Written]:
         opening = match.end()
         made = host.braces.closing if host.plain[opening] == "{" else host.parentheses
         closing = made.get(opening, -1)
+        if not 0 < closing - opening < _LONGEST:
+            continue
         called = closing + 1 + host.plain[closing + 1 : closing + 2].isspace()
-        end = host.closing(called) if closing > 0 and host.plain[called : called + 1] == "(" else -1
+        end = host.closing(called) if host.plain[called : called + 1] == "(" else -1
         configuration = [part.strip() for part in whole_arguments(host.plain[opening + 1 : closing])]
         given = whole_arguments(host.plain[called + 1 : end]) if end > 0 else []
         kernel = KERNEL.match(given[0]) if given else None

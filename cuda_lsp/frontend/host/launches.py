@@ -45,7 +45,7 @@ from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import sized_launches
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Site
@@ -292,7 +292,7 @@ class _Reader:
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
-            passed=_count(launch.arguments),
+            passed=_count(whole_arguments(",".join(launch.arguments))),
         )
 
     def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:

@@ -16,7 +16,7 @@ _SAME = re.compile(
     r"(?:std\s?::\s?)?is_same(?P<value>_v)?\s?<\s?([\w:\s]+),\s?([\w:\s]+)>\s?(?(value)|::\s?value)"
 )
 _LEFT_OUT = re.compile(
-    r"\b(?:const|volatile|__restrict(?:__)?|restrict|struct|typename|register)\b|\w+\s?::\s?"
+    r"\b(?:const|volatile|__restrict(?:__)?|restrict|struct|typename|register)\b|(?<!\w)\w{1,80}\s?::\s?"
 )
 _WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
 _VECTOR = re.compile(r"(?:u?char|u?short|u?int|u?long(?:long)?|float|double|half|bf16_|__half)[1-8]")

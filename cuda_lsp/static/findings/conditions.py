@@ -110,10 +110,10 @@ def is_weak(conditions: Conditions) -> bool:
             return False
 
 
-def below_zero(conditions: Conditions) -> bool:
-    """Only values below zero are known to show it: sizes are none."""
+def below_zero(conditions: Conditions) -> frozenset[str]:
+    """The parameters of which only values below zero are known to show it."""
     examples = (condition for condition in conditions if isinstance(condition, Example))
-    return any(value < 0 for example in examples for _, value in example.values)
+    return frozenset(name for example in examples for name, value in example.values if value < 0)
 
 
 # ------------------------------------------------------------------------------------------ doubts

@@ -19,7 +19,7 @@ from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
-from cuda_lsp.static.findings.conditions import Open, below_zero
+from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
@@ -33,14 +33,14 @@ from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites, first_answer, sites_of
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import closure
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import OwnCopy, Relation, TooManyPairs, barriers, unfinished_copies
 from cuda_lsp.static.symbolic.launch import related, setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
-from cuda_lsp.static.symbolic.terms import Op
+from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.values import forget
 
 
@@ -237,7 +237,19 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
             p, facts, arguments = query.shown[sites]
             conditions = worded(finding.conditions, p, facts, arguments, query)
             told = evolve(finding, conditions=conditions)
-            attempt.findings[sites] = told.doubted(Open.ARGUMENTS) if below_zero(conditions) else told
+            if _needs_sizes_below_zero(conditions, p, facts, query):
+                told = told.doubted(Open.ARGUMENTS)
+            attempt.findings[sites] = told
+
+
+def _needs_sizes_below_zero(conditions: Conditions, p: Problem, facts: Term, query: Query) -> bool:
+    """Whether the race needs a parameter below zero that no condition of the source is about."""
+    alone = (c for c in t.conjuncts(p.guards) if t.level_of(c) is t.Level.GRID)
+    said = {x.args[0] for c in alone for x in t.subterms(c) if x.op is Op.SYMBOL}
+    below = below_zero(conditions) - said
+    sizes = (x for x in query.parameters(p.formula) if x.args[0] in below)
+    natural = t.and_(facts, *(t.le(t.ZERO, x) for x in sizes))
+    return bool(below) and query.possible(p, natural) is not True
 
 
 def _own_copies(found: Sequence[OwnCopy], query: Query) -> Iterator[str]:
