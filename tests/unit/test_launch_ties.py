@@ -251,11 +251,19 @@ def test_a_block_that_follows_a_field_tells_the_field() -> None:
     assert kernel.verdict is Verdict.RACE_FREE
 
 
-def test_a_race_that_only_numbers_below_zero_show_is_possible() -> None:
-    text = """__global__ void k(float* a, int n, int m) { if (n + m == -3) a[0] = threadIdx.x; }
-void f(float* a, int n, int m) { k<<<1, 64>>>(a, n, m); }"""
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        ("(int)threadIdx.x < -n - m", Status.POSSIBLE),
+        ("n + m == -3", Status.CONDITIONAL),  # the source says so
+        ("(int)threadIdx.x < n + m", Status.CONDITIONAL),
+    ],
+)
+def test_a_race_that_only_sizes_below_zero_show_is_possible(condition: str, status: Status) -> None:
+    text = f"""__global__ void k(float* a, int n, int m) {{ if ({condition}) a[0] = threadIdx.x; }}
+void f(float* a, int n, int m) {{ k<<<1, 64>>>(a, n, m); }}"""
     (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
-    assert {f.status for f in kernel.findings if f.kind} == {Status.POSSIBLE}
+    assert {f.status for f in kernel.findings if f.kind} == {status}
 
 
 @pytest.mark.parametrize(
