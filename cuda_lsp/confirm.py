@@ -52,6 +52,7 @@ from cuda_lsp.model import (
     Status,
     ToolError,
     Verdict,
+    linear_index,
 )
 from cuda_lsp.static import run_needs
 from cuda_lsp.static.analyze import Analyzer
@@ -323,7 +324,7 @@ def _reaching(launch: LaunchConfig, blocks: Sequence[Dim3]) -> tuple[LaunchConfi
         grid = (x, y, z)
     if any(b >= n for block in blocks for b, n in zip(block, grid, strict=True)) or prod(grid) > _MOST_BLOCKS:
         return launch, ()
-    return evolve(launch, grid=grid), tuple(b[0] + grid[0] * (b[1] + grid[1] * b[2]) for b in blocks)
+    return evolve(launch, grid=grid), tuple(linear_index(b, grid) for b in blocks)
 
 
 def _same(a: Trial, b: Trial) -> bool:

@@ -119,6 +119,11 @@ MAX_BLOCK_THREADS = 1024
 Dim3 = tuple[int, int, int]
 
 
+def linear_index(index: Dim3, extents: Dim3) -> int:
+    """The number of a thread in its block, or of a block in its grid: x fastest."""
+    return index[0] + extents[0] * (index[1] + extents[1] * index[2])
+
+
 class LaunchSource(enum.Enum):
     """Where a launch configuration was learnt, best first."""
 

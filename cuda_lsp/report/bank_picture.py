@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.sax.saxutils import quoteattr
 
-from cuda_lsp.report.svg_page import page, short, text
+from cuda_lsp.report.svg_page import page, panel, short, text, titled
 from cuda_lsp.wavefronts import Touch, WarpPicture
 
 _SIDE = 15  # of a square, pixels
@@ -30,9 +30,7 @@ def svg(pictures: Sequence[tuple[str, WarpPicture]]) -> str:
     parts: list[str] = []
     left = 0
     for title, picture in pictures:
-        said = quoteattr(f"{title}: {description(picture)}")
-        attributes = f'role="group" tabindex="0" aria-label={said}'
-        parts += [f'<g {attributes} transform="translate({left} 0)">', *_panel(title, picture), "</g>"]
+        parts += panel(f"{title}: {description(picture)}", left, 0, _panel(title, picture))
         left += _width(picture)
     return page(f"Banks of {pictures[0][1].access}", words_of(pictures), width, height, parts)
 
@@ -50,8 +48,7 @@ def table(picture: WarpPicture) -> list[tuple[str, ...]]:
 def panels(now: Sequence[WarpPicture], mended: Sequence[WarpPicture]) -> list[tuple[str, WarpPicture]]:
     """The dearest access of a line (``now``, not empty), and the same of the mended text if it is there."""
     dearest = max(range(len(now)), key=lambda n: now[n].wavefronts - now[n].ideal)
-    both = [("now", now[dearest])]
-    return [*both, *(("after the verified repair", p) for p in mended[dearest : dearest + 1])]
+    return titled(now[dearest], mended[dearest : dearest + 1])
 
 
 def description(picture: WarpPicture) -> str:

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from cuda_lsp.barrier_intervals import Interval, IntervalPicture, Step
 from cuda_lsp.model import Mode, Site
-from cuda_lsp.report.svg_page import page, short, text
+from cuda_lsp.report.svg_page import page, panel, short, text, titled
 
 _LEFT, _TOP, _COLUMN, _GAP, _ROW, _BOX, _BELOW = 70, 84, 250, 16, 38, 28, 30
 _WIDTH = _LEFT + 2 * _COLUMN + _GAP + 24
@@ -31,13 +31,7 @@ def svg(panels: Sequence[Panel]) -> str:
     height = 0
     parts: list[str] = []
     for title, picture in panels:
-        said = quoteattr(f"{title}: {description(picture)}")
-        attributes = f'role="group" tabindex="0" aria-label={said}'
-        parts += [
-            f'<g {attributes} transform="translate(0 {height})">',
-            *_panel(title, picture),
-            "</g>",
-        ]
+        parts += panel(f"{title}: {description(picture)}", 0, height, _panel(title, picture))
         height += _TOP + _ROW * _rows(picture) + _BELOW
     title = f"Barrier intervals of {panels[0][1].element}"
     return page(title, words_of(panels), _WIDTH, height, parts)
@@ -45,7 +39,7 @@ def svg(panels: Sequence[Panel]) -> str:
 
 def panels(now: IntervalPicture, mended: IntervalPicture | None) -> list[Panel]:
     """Both with their titles."""
-    return [("now", now), *([("after the verified repair", mended)] if mended is not None else [])]
+    return titled(now, [] if mended is None else [mended])
 
 
 def words_of(panels: Sequence[Panel]) -> str:

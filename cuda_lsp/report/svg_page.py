@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from xml.sax.saxutils import escape
+from typing import TypeVar
+from xml.sax.saxutils import escape, quoteattr
 
+P = TypeVar("P")
 STYLE = """
 svg { color-scheme: light dark; font: 11px system-ui, sans-serif }
 .page { fill: #ffffff } .ink { fill: #1b1f23 } .rule { stroke: #d0d7de }
@@ -28,6 +30,17 @@ def page(title: str, words: str, width: int, height: int, parts: Iterable[str]) 
         *parts,
         "</svg>\n",
     ])  # fmt: skip
+
+
+def titled(now: P, mended: Iterable[P]) -> list[tuple[str, P]]:
+    """A picture of the text as it is, and one of the mended text if there is any, each with its title."""
+    return [("now", now), *(("after the verified repair", picture) for picture in mended)]
+
+
+def panel(said: str, left: int, top: int, parts: Iterable[str]) -> list[str]:
+    """One picture of a page, at its place, as something that takes the focus and says itself."""
+    attributes = f'role="group" tabindex="0" aria-label={quoteattr(said)}'
+    return [f'<g {attributes} transform="translate({left} {top})">', *parts, "</g>"]
 
 
 def text(x: float, y: float, content: str, style: str = "") -> str:

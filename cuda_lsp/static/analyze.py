@@ -300,12 +300,12 @@ class Analyzer:
 
     def _say_in_parts(self, path: Path, document: Document, until: float, said: Publish) -> None:
         """Analyse the kernels of a file that was just opened, and tell of them as they come."""
-        translation = document.translation
-        wanted = [known for known in keyed(translation) if not self._is_known(known[0], translation)]
+        translation, every = document.translation, keyed(document.translation)
+        wanted = [known for known in every if not self._is_known(known[0], translation)]
         line = partial(self.looked_at.get, path, 1)
         for to_come in parts(wanted, line, lambda k, s: self._analyse(translation, s, k, until)):
             with self._lock:
-                document.keys = [(k, s.range.start.line) for k, s in keyed(translation) if k in self._reports]
+                document.keys = [(k, s.range.start.line) for k, s in every if k in self._reports]
                 document.unknown, document.directives = tuple(to_come), translation.directives
                 document.errors = tuple(translation.diagnostics)
                 report = self._report(path, document)

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from cuda_lsp.barrier_intervals import Interval, IntervalPicture, Meeting, Step
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import Dim3, LaunchConfig, Mode, RaceKind, Site
+from cuda_lsp.model import Mode, RaceKind, Site, linear_index
 from cuda_lsp.source_names import called
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.execution import trace as execution
@@ -117,7 +117,7 @@ def _pairs(path: Path, meeting: Meeting, analyzer: Analyzer) -> list[_Pair]:
 
 def _meetings(trace: Trace, meeting: Meeting, blocks: tuple[int, int]) -> Iterator[_Pair]:
     one, other = (
-        block * trace.threads + _linear(thread, trace.launch)
+        block * trace.threads + linear_index(thread, trace.launch.block)
         for block, thread in zip(blocks, meeting.witness.threads, strict=True)
     )
     first, second = meeting.places
@@ -132,11 +132,6 @@ def _executions(path: execution.Path, place: Site, lane: int) -> list[Access]:
     start = (place.range.path, place.range.start)
     there = (a for a in path.accesses if (a.site.range.path, a.site.range.start) == start)
     return list(islice((a for a in there if a.may[..., lane].any()), _EXECUTIONS))
-
-
-def _linear(thread: Dim3, launch: LaunchConfig) -> int:
-    x, y, _ = launch.block
-    return thread[0] + x * (thread[1] + y * thread[2])
 
 
 def _overlap(a: Access, lane: int, b: Access, other: int) -> bool:

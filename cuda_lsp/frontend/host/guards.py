@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from cuda_lsp.frontend.host.branches import parts_of
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
 from cuda_lsp.frontend.host.passed_types import settled
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, LEAVING, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _CHECK = re.compile(
@@ -27,9 +27,7 @@ _COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|
 _SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[A-Za-z_]\w*)?")
 _CALL = re.compile(r"\w\s?\(|\.\s?\w+\s?\.|\d\.|\)\s?[(.]")
-_LEAVES = re.compile(
-    r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
-)
+_LEAVES = re.compile(rf"{LEAVING}\Z")
 _ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
 _FIRST_ELSE = re.compile(r"\s?else\s")
 _ENDS = re.compile(r"[;{}]")
@@ -222,6 +220,6 @@ def _leaves(host: HostText, begin: int, at: int) -> bool:
     begin += plain[begin : begin + 1].isspace()
     if plain[begin : begin + 1] == "{":
         end = host.braces.closing.get(begin, at)
-        return end < at and _LEAVES.search(plain[begin + 1 : end].rstrip()) is not None
+        return end < at and host.leaves_at_end(begin, end)
     end = plain.find(";", begin, at)
     return end > 0 and _LEAVES.match(plain[begin : end + 1]) is not None

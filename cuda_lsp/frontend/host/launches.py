@@ -165,26 +165,24 @@ class _Reader:
 
         One site for each way to it on which its block is known, else one.
         """
-        place = self._file.site(begin, end)
+        place, held, constants = self._file.site(begin, end), self._comparisons(at), self._file.constants
         block = launch.configuration[1] if len(launch.configuration) > 1 else None
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
         known = block is None or all(site.block is not None for site in plain)
         if not known and block is not None:
             told = local_facts(self._file, at, (block,))
-            held, constants = self._comparisons(at), self._file.constants
             facts = tuple(way for way in told if not excluded(held, constants, way)) or told
             plain = [self._site(launch, at, place, given, given) for given in facts]
             known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
-        held = self._comparisons(at)
         asked = (*template, *(text for text, _ in held))
         if known and not self._depends(asked, at):
             yield from plain
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
-        constants, every = self._file.constants, self._ways.to(self._file, at, texts)
+        every = self._ways.to(self._file, at, texts)
         ways = [way for way in every if not excluded(held, constants, way.given, way.types)]
         if every and all(way.types and excluded(held, constants, NOTHING_GIVEN, way.types) for way in every):
             return  # no instance of the function around comes here
@@ -203,7 +201,7 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        way, constants = evolve(NOTHING_GIVEN, taken=given.taken), self._file.constants
+        way, constants = Given({}, given.taken), self._file.constants
         held = self._comparisons(at, given.taken)
         made = self._once(
             (sized_launches, at, given.taken, *_written_as(launch)),
@@ -307,7 +305,7 @@ class _Reader:
 
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
         grid, block = (*launch.configuration, None, None)[:2]
-        constants, way = self._file.constants, evolve(NOTHING_GIVEN, taken=taken)
+        constants, way = self._file.constants, Given({}, taken)
         held = self._comparisons(at, taken)
 
         def told() -> tuple[str, ...]:
@@ -326,7 +324,7 @@ class _Reader:
         constants = self._file.constants
 
         def told() -> Mapping[int, Formula]:
-            with constants.knowing(evolve(NOTHING_GIVEN, taken=taken)):
+            with constants.knowing(Given({}, taken)):
                 return computed_arguments(constants, launch.configuration, launch.arguments, at)
 
         return self._once((computed_arguments, at, taken, *_written_as(launch)), told)

@@ -16,9 +16,9 @@ from cuda_lsp.blanked import blanked
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")
 _FOR = re.compile(r"\bfor\s?\(")
-_LEAVES_AT_END = re.compile(
-    r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
-)
+LEAVING = r"\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;"
+"""As a pattern: a statement that leaves the function."""
+_LEAVES_AT_END = re.compile(rf"[;{{}}]{LEAVING}\Z")
 _BRANCH = re.compile(r"\b(?:if\s?(?:constexpr\s?)?\([^;{}\[]{0,400}\)|else)\s?\Z")
 _LONGEST_CONDITION = 400
 _BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}

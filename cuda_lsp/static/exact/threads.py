@@ -8,7 +8,7 @@ from functools import cached_property
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.model import Dim3, Space
+from cuda_lsp.model import Dim3, Space, linear_index
 
 
 @frozen(slots=False)
@@ -24,7 +24,7 @@ class Thread:
     @cached_property
     def linear(self) -> int:
         """Its number in the block, x fastest."""
-        return self.tid[0] + self.bdim[0] * (self.tid[1] + self.bdim[1] * self.tid[2])
+        return linear_index(self.tid, self.bdim)
 
     @cached_property
     def warp(self) -> int:

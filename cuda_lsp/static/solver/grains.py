@@ -88,11 +88,7 @@ def _evenly(
 ) -> tuple[Problem, Term, Query]:
     name = f"{parameter.args[0]}/{divisor}"
     whole = t.symbol(name, parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
-    memo: dict[Term, Term] = {}
-
-    def even(term: Term) -> Term:
-        return t.substitute(term, {parameter: t.scale(whole, divisor)}, memo)
-
+    even = t.replacing({parameter: t.scale(whole, divisor)})
     return p.mapped(even), even(facts), query.with_parts({name: query.where.free[parameter.args[0]]})
 
 

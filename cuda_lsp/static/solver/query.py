@@ -156,9 +156,14 @@ class Query:
         """The pair is impossible in this case of its formula."""
         return self.refutes(self.complete(t.and_(facts, case), p))
 
+    @property
+    def told(self) -> tuple[Term, ...]:
+        """What the host and directives say of the kernel, one by one."""
+        return t.conjuncts(self.summary.assumptions or t.TRUE)
+
     def stated(self, p: Problem) -> tuple[Term, ...]:
         """What the source says of parameters alone, where both accesses are reached."""
-        demanded = (*t.conjuncts(p.guards), *t.conjuncts(self.summary.assumptions or t.TRUE))
+        demanded = (*t.conjuncts(p.guards), *self.told)
         return tuple(c for c in demanded if t.level_of(c) is Level.GRID)
 
     def complete(self, formula: Term, p: Problem) -> Term:

@@ -229,8 +229,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
 
 def _told_extents(query: Query) -> frozenset[Term]:
     """Extents of the grid that the source computes from arguments."""
-    said = t.conjuncts(query.summary.assumptions or t.TRUE)
-    parts = frozenset(part for c in said if c.op is Op.EQ for part in t.subterms(c))
+    parts = frozenset(part for c in query.told if c.op is Op.EQ for part in t.subterms(c))
     return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 

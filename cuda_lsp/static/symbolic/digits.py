@@ -20,7 +20,16 @@ from cuda_lsp.ir.program import BID, TID, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.sizes import FIRST, MIXED, SHARED, Sizes, exactly_divided, side, upper_bounds
+from cuda_lsp.static.symbolic.sizes import (
+    FIRST,
+    MIXED,
+    SHARED,
+    Sizes,
+    exactly_divided,
+    remainder_of,
+    side,
+    upper_bounds,
+)
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -247,9 +256,10 @@ class _Reader(Sizes):
 
     def _turned(self, a: Term) -> Term | None:
         """``i`` of ``(i + s) % n``, of which equal values are those of equal ``i`` where ``i < n``."""
-        if a.op not in (Op.REM, Op.FLOOR_MOD):
+        parts = remainder_of(a)
+        if parts is None:
             return None
-        index, divisor = a.args[0], t.const(a.args[1]) if a.op is Op.FLOOR_MOD else a.args[1]
+        index, divisor = parts
         own = t.from_monomials({m: c for m, c in t.monomials(index).items() if any(map(side, m))})
         if own is index or side(divisor) != SHARED or not self.sound(divisor):
             return None
@@ -270,11 +280,8 @@ def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
 
 def _before_remainders(a: Term, divisor: Term) -> Term:
     """``x`` of ``x % d``, as often as the divisor divides ``d``: both have the same remainder by it."""
-    while a.op in (Op.REM, Op.FLOOR_MOD):
-        by = t.const(a.args[1]) if a.op is Op.FLOOR_MOD else a.args[1]
-        if exactly_divided(by, divisor) is None:
-            break
-        a = a.args[0]
+    while (parts := remainder_of(a)) is not None and exactly_divided(parts[1], divisor) is not None:
+        a = parts[0]
     return a
 
 

@@ -124,3 +124,9 @@ def renamed(term: Term, name_of: Callable[[Term], str | None], memo: dict[Term, 
 def substitute(term: Term, mapping: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
     """``term`` with the keys of ``mapping`` replaced, top down. ``memo``: of calls with one mapping."""
     return replace(term, mapping.get, memo) if mapping else term
+
+
+def replacing(mapping: Mapping[Term, Term]) -> Callable[[Term], Term]:
+    """``substitute`` with one mapping, for several terms."""
+    memo: dict[Term, Term] = {}
+    return lambda term: substitute(term, mapping, memo)

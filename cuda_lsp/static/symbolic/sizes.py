@@ -71,6 +71,13 @@ def exactly_divided(a: Term, b: Term) -> Term | None:
     return None
 
 
+def remainder_of(term: Term) -> tuple[Term, Term] | None:
+    """``(x, d)`` where the term is written ``x % d``, whatever their signs."""
+    if term.op not in (Op.FLOOR_MOD, Op.REM):
+        return None
+    return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
+
+
 def _leading(term: Term) -> tuple[t.Monomial, int]:
     """The monomial of the highest degree, of those the last in the order of atoms."""
     return max(t.monomials(term).items(), key=lambda item: (len(item[0]), [a.order for a in item[0]]))
@@ -211,11 +218,10 @@ class Sizes:
 
     def remainder(self, term: Term) -> tuple[Term, Term] | None:
         """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        if term.op not in (Op.FLOOR_MOD, Op.REM):
+        parts = remainder_of(term)
+        if parts is None or not (self.not_negative(parts[0]) or self._is_shifted(parts[0])):
             return None
-        if not self.not_negative(term.args[0]) and not self._is_shifted(term.args[0]):
-            return None
-        return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
+        return parts
 
     def limits(self, value: Term, rounds: int = budgets.MOST_BOUNDS) -> list[Term]:
         """Shared terms that ``value``, which is not negative, stays below."""

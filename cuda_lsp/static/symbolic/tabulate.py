@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cuda_lsp.ir.types import Int
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 Column = NDArray[Any]  # int64, or bool of a condition
+_INT64 = Int(64, True)
 _MOST = 1 << 62
 """Of a term: sums and products of 64 bits that wrap on their way are right where they end."""
 
@@ -49,7 +51,7 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
     if op is Op.SUM:
         total = np.zeros(length, np.int64)
         for atoms, factor in args[0]:
-            product = np.full(length, _wrapped(factor), np.int64)
+            product = np.full(length, _INT64.wrap(factor), np.int64)
             for atom in atoms:
                 product = product * _column(atom, done, length)
             total = total + product
@@ -68,10 +70,6 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
     if op in _OF_TWO and not (isinstance(values[1], int) and values[1] > _MOST):
         return _OF_TWO[op](values[0], values[1])
     raise _Unknown
-
-
-def _wrapped(factor: int) -> int:
-    return (factor + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 _OF_ONE: Mapping[Op, Callable[[Column], Column]] = {

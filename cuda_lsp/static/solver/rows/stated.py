@@ -80,8 +80,7 @@ class _Said:
 
     def __init__(self, p: Problem, query: Query) -> None:
         self.p, self.query = p, query
-        assumed = query.summary.assumptions or t.TRUE
-        self.guards = (*t.conjuncts(p.guards), *t.conjuncts(assumed))
+        self.guards = (*t.conjuncts(p.guards), *query.told)
         self.conditions = query.stated(p)
         self.comparisons = tuple(c for c in self.conditions if _is_comparison(c))
 

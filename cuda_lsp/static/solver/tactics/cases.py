@@ -9,7 +9,7 @@ to a remainder, that is small enough already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
@@ -66,7 +66,7 @@ def _in_every_case(pair: OpenPair, tactics: tuple[Tactic, ...], most: int) -> Pr
 def _cases(pair: OpenPair, condition: Term) -> Iterator[OpenPair]:
     """The pair where the condition holds and where it does not, as far as its guards admit that."""
     for known, other in ((condition, t.not_(condition)), (t.not_(condition), condition)):
-        made = pair.p.mapped(_replacing({known: t.TRUE, other: t.FALSE}))
+        made = pair.p.mapped(t.replacing({known: t.TRUE, other: t.FALSE}))
         made = _simpler(evolve(made, guards=t.and_(made.guards, known)), pair.facts)
         if made.formula is not t.FALSE:
             yield evolve(pair, p=made)
@@ -80,8 +80,7 @@ def _choice(p: Problem) -> Term | None:
 
 def _simpler(p: Problem, facts: Term) -> Problem:
     """With values for what the guards let have one only, and without cuts that change nothing."""
-    values = dict(_values(p.guards))
-    put_in = _replacing(values)
+    put_in = t.replacing(dict(_values(t.conjuncts(p.guards))))
     where = t.and_(facts, p.guards)
     first, second = (t.recombined(t.unwrapped(put_in(x), where)) for x in p.offsets)
     sizes = p.pair.first.size, p.pair.second.size
@@ -91,20 +90,15 @@ def _simpler(p: Problem, facts: Term) -> Problem:
     return evolve(p, overlap=overlap, difference=t.sub(first, second), offsets=(first, second))
 
 
-def _values(guards: Term) -> Iterator[tuple[Term, Term]]:
-    """Terms that a condition says to be equal to a number."""
-    for condition in t.conjuncts(guards):
+def _values(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
+    """Terms that conditions say to be equal to a number."""
+    for condition in conditions:
         if condition.op is Op.EQ:
             sums = dict(t.monomials(condition.args[0]))
             constant = sums.pop((), 0)
             ((atoms, factor),) = sums.items() if len(sums) == 1 else (((), 0),)
             if len(atoms) == 1 and constant % factor == 0:
                 yield atoms[0], t.const(-constant // factor)
-
-
-def _replacing(mapping: Mapping[Term, Term]) -> Callable[[Term], Term]:
-    memo: dict[Term, Term] = {}
-    return lambda term: t.substitute(term, mapping, memo)
 
 
 # ----------------------------------------------------------------------------------- what is told
@@ -117,13 +111,13 @@ def _as_told(pair: OpenPair) -> OpenPair:
     parts = dict(_parts(query))
     if not extents and not parts:
         return pair
-    by_extent, by_parts = _replacing(extents), _replacing(parts)
+    by_extent, by_parts = t.replacing(extents), t.replacing(parts)
 
     def rewritten(term: Term) -> Term:
         return by_parts(by_extent(term))
 
     facts = rewritten(t.and_(pair.facts, bounds))
-    stated = (c for c in _told(query) if set(parts) & set(t.subterms(c)))
+    stated = (c for c in query.told if set(parts) & set(t.subterms(c)))
     p = pair.p.mapped(rewritten)
     p = evolve(p, guards=t.and_(p.guards, *map(rewritten, stated)))
     named = {x.args[0]: query.where.free[size.args[0]] for size, whole in parts.items() for x in whole.parts}
@@ -134,7 +128,7 @@ def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
     """Extents of the grid by what the host computes them from, and that they are extents."""
     axes = {query.where.axes[axis] for axis in GDIM}
     found: dict[Term, Term] = {}
-    for condition in _told(query):
+    for condition in query.told:
         sums = t.monomials(condition.args[0]) if condition.op is Op.EQ else dict[t.Monomial, int]()
         for atom, factor in ((m[0], c) for m, c in sums.items() if len(m) == 1):
             if atom in axes and atom not in found and abs(factor) == 1:
@@ -146,7 +140,7 @@ def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
 
 def _parts(query: Query) -> Iterator[tuple[Term, Term]]:
     """Parameters that are asked to be multiples of a number: so many parts of that size."""
-    for term, value in _values(query.summary.assumptions or t.TRUE):
+    for term, value in _values(query.told):
         if value is not t.ZERO or term.op not in (Op.REM, Op.FLOOR_MOD):
             continue
         size, divisor = term.args
@@ -154,7 +148,3 @@ def _parts(query: Query) -> Iterator[tuple[Term, Term]]:
         if count > 1 and size.op is Op.SYMBOL and size.args[0] in query.where.free:
             low, high = -(-size.lo // count), size.hi // count
             yield size, t.scale(t.symbol(f"{size.args[0]}/{count}", size.args[1], low, high), count)
-
-
-def _told(query: Query) -> tuple[Term, ...]:
-    return t.conjuncts(query.summary.assumptions or t.TRUE)
