@@ -6,7 +6,8 @@ usual case, needs no conversion.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
@@ -18,6 +19,7 @@ from cuda_lsp.model import Position, SourceRange
 
 BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 """For ``bytes.translate``: spaces, and line ends as they are."""
+_LATER_BYTE = re.compile(rb"[\x80-\xbf]")
 
 
 def differing(before: AnyStr, after: AnyStr) -> tuple[int, int, int]:
@@ -58,6 +60,7 @@ class SourceText:
         self.data = text.encode("utf-8", "replace")
         self.ascii = len(self.data) == len(text) and text.isascii()
         self._line_starts: list[int] | None = None
+        self._later_bytes: list[int] | None = None
 
     @property
     def line_starts(self) -> list[int]:
@@ -67,6 +70,13 @@ class SourceText:
             self._line_starts = [0, *accumulate(lengths)][:-1]
         return self._line_starts
 
+    @property
+    def _bytes_within_characters(self) -> list[int]:
+        """Byte offsets of all bytes but the first of each character (RFC 3629: those of the form 10xxxxxx)."""
+        if self._later_bytes is None:
+            self._later_bytes = [match.start() for match in _LATER_BYTE.finditer(self.data)]
+        return self._later_bytes
+
     def position(self, offset: int) -> Position:
         """The position of a byte offset."""
         starts = self.line_starts
@@ -74,7 +84,8 @@ class SourceText:
         first = starts[line - 1]
         if self.ascii:
             return Position(line, offset - first + 1)
-        return Position(line, len(self.data[first:offset].decode("utf-8", "replace")) + 1)
+        later = self._bytes_within_characters
+        return Position(line, offset - first - bisect_left(later, offset) + bisect_left(later, first) + 1)
 
     def range(self, start: int, end: int) -> SourceRange:
         """The half-open stretch between two byte offsets."""

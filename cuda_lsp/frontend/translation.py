@@ -135,7 +135,10 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
-            messages=tuple(error.message for error in sorted(errors, key=lambda e: e.range.start)),
+            messages=tuple(
+                error.message
+                for error in sorted(errors, key=lambda e: (e.range.start.line, e.range.start.column))
+            ),
         )
 
     def texts(self) -> Iterable[str]:

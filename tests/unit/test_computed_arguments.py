@@ -198,3 +198,8 @@ def test_blocks_of_a_grid_of_rows_and_columns_stay_in_their_columns() -> None:
     assert kernel.verdict is Verdict.RACE_FREE
     (kernel,) = check_text(Path("a.cu"), GRID.replace("COUNT", "rows * columns * 2")).kernels
     assert kernel.verdict is Verdict.RACY
+
+
+def test_an_argument_that_nobody_should_write_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    assert computed("k<<<1, 32>>>(a, n * 1if, n, a + 1or);") == {}
+    assert not recwarn.list

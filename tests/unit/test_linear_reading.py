@@ -24,6 +24,7 @@ from cuda_lsp.frontend.directives import parse_directives
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSources
+from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
 from cuda_lsp.frontend.unread_kernels import unread_kernels
 from cuda_lsp.repairs.atomic_calls import atomic_extreme
@@ -245,5 +246,13 @@ def test_the_lines_that_a_repair_changed_are_found_among_many_alike() -> None:
     def work(length: int) -> Callable[[], object]:
         old = "\n" * length
         return lambda: difference(old + "a\nb\n" + old, old + "b\na\n" + old)
+
+    assert not _blows_up(work)
+
+
+def test_the_positions_of_one_long_line() -> None:
+    def work(length: int) -> Callable[[], object]:
+        source = SourceText(Path("a.cu"), "é" * length)
+        return lambda: [source.position(offset) for offset in range(2 * length)]
 
     assert not _blows_up(work)

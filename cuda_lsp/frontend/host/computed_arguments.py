@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied
+from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
 from cuda_lsp.frontend.host.text import split_arguments
 
 _CAST = re.compile(
@@ -168,10 +168,10 @@ class _Host:
             return {(): number} if number else {}
         if not steps or len(text) > _LONGEST:
             return None
-        plain = _NUMBER.sub(r"\1", _CAST.sub("", text)).strip()
+        tree = parsed(_NUMBER.sub(r"\1", _CAST.sub("", text)))
         try:
-            return self._of(ast.parse(plain, mode="eval").body, at, steps)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return tree and self._of(tree, at, steps)
+        except RecursionError:
             return None
 
     def extent(self, text: str, axis: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:

@@ -6,18 +6,35 @@ Overflow is not looked at: sums and products are right modulo any power of two.
 
 from __future__ import annotations
 
+import ast
 import functools
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 
 _MOST_PRODUCTS = 256
 """In one polynomial; ``(a + b) * (c + d) * …`` would have a power of two."""
 
+_LONGEST = 400
+"""Characters of an expression."""
+
 Polynomial = dict[tuple[str, ...], int]
 """Products of names, sorted, with their factors."""
 
 Formula = int | str | tuple[str, "Formula", "Formula"]
 """A number, a name, or (operator, left, right)."""
+
+
+def parsed(text: str) -> ast.expr | None:
+    """An expression of C, where Python writes it alike; None: it does not, or the text is too long."""
+    if len(text) > _LONGEST:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of `1if`, for the user of a compiler of Python
+        try:
+            return ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
 
 def added(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:

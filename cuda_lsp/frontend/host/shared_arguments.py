@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_pointers import Held
-from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named
+from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named, parsed
 from cuda_lsp.frontend.host.text import closings
 
 _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
@@ -25,8 +25,6 @@ _CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
 _MOST_STEPS = 8
 """Variables of the host looked through."""
 _ARROW = re.compile(r"\s?(\.|->)\s?")
-_LONGEST_OFFSET = 400
-"""Characters of an offset; what is longer is not understood."""
 
 
 @frozen
@@ -170,12 +168,10 @@ def _offset(text: str, arguments: Sequence[str], integer: Callable[[str], int | 
     value = integer(text)
     if value is not None:
         return {(): value}
-    if len(text) > _LONGEST_OFFSET:
-        return None
+    tree = parsed(text.replace("->", "."))
     try:
-        tree = ast.parse(text.replace("->", ".").strip(), mode="eval").body
-        return _polynomial(tree, [a.replace("->", ".") for a in arguments], integer)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return tree and _polynomial(tree, [a.replace("->", ".") for a in arguments], integer)
+    except RecursionError:  # unparsing takes several frames an operator
         return None
 
 
