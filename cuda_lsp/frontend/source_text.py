@@ -72,7 +72,7 @@ class SourceText:
 
     @property
     def _bytes_within_characters(self) -> list[int]:
-        """Byte offsets of all bytes but the first of each character (RFC 3629: those of the form 10xxxxxx)."""
+        """Byte offsets of all bytes but the first of each character: in UTF-8 (RFC 3629), 10xxxxxx."""
         if self._later_bytes is None:
             self._later_bytes = [match.start() for match in _LATER_BYTE.finditer(self.data)]
         return self._later_bytes

@@ -72,6 +72,11 @@ from cuda_lsp.model import ToolError
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 
 
+def _beginning(error: ToolError) -> tuple[int, int]:
+    """To sort thousands by; positions themselves compare slowly."""
+    return error.range.start.line, error.range.start.column
+
+
 class Translation:
     """A file as libclang sees it, kept up to date with ``reparse``."""
 
