@@ -72,7 +72,7 @@ from cuda_lsp.model import ToolError
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 
 
-def _beginning(error: ToolError) -> tuple[int, int]:
+def _beginning(error: CompileError) -> tuple[int, int]:
     """To sort thousands by; positions themselves compare slowly."""
     return error.range.start.line, error.range.start.column
 
@@ -140,10 +140,7 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
-            messages=tuple(
-                error.message
-                for error in sorted(errors, key=lambda e: (e.range.start.line, e.range.start.column))
-            ),
+            messages=tuple(error.message for error in sorted(errors, key=_beginning)),
         )
 
     def texts(self) -> Iterable[str]:
