@@ -6,7 +6,9 @@ calls), so ``subexpressions`` visits each of them once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Expr, Stmt, Var
@@ -15,17 +17,21 @@ from cuda_lsp.model import Mode, Site
 # ------------------------------------------------------------------------------------ expressions
 
 
+# Of each node by its class, as most of a keystroke's walks meet thousands of them.
+_OPERANDS: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
+    ir.Binary: attrgetter("left", "right"),
+    ir.Unary: lambda e: (e.operand,),
+    ir.Cast: lambda e: (e.operand,),
+    ir.Offset: attrgetter("pointer", "bytes"),
+    ir.Select: attrgetter("condition", "then", "otherwise"),
+    ir.Intrinsic: attrgetter("operands"),
+}
+
+
 def operands(e: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, from left to right."""
-    if isinstance(e, ir.Binary):
-        return (e.left, e.right)
-    if isinstance(e, (ir.Unary, ir.Cast)):
-        return (e.operand,)
-    if isinstance(e, ir.Offset):
-        return (e.pointer, e.bytes)
-    if isinstance(e, ir.Select):
-        return (e.condition, e.then, e.otherwise)
-    return e.operands if isinstance(e, ir.Intrinsic) else ()
+    parts = _OPERANDS.get(type(e))
+    return () if parts is None else parts(e)
 
 
 def mapped(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -93,21 +99,27 @@ def root_array(pointer: Expr | None) -> ir.Array | None:
 # ------------------------------------------------------------------------------------- statements
 
 
+_CHILDREN: Mapping[type[Stmt], Callable[[Any], tuple[tuple[Stmt, ...], ...]]] = {
+    ir.If: attrgetter("then", "otherwise"),
+    ir.Loop: attrgetter("test", "body", "step"),
+    ir.Block: lambda s: (s.body,),
+}
+
+
 def children(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The statement lists directly inside ``s``, in program order."""
-    if isinstance(s, ir.If):
-        return (s.then, s.otherwise)
-    if isinstance(s, ir.Loop):
-        return (s.test, s.body, s.step)
-    return (s.body,) if isinstance(s, ir.Block) else ()
+    lists = _CHILDREN.get(type(s))
+    return () if lists is None else lists(s)
 
 
 def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:
     """Every statement, in program order, outer before inner."""
-    for s in statements:
+    waiting = [*statements][::-1]
+    while waiting:
+        s = waiting.pop()
         yield s
-        for inner in children(s):
-            yield from walk(inner)
+        for inner in reversed(children(s)):
+            waiting.extend(reversed(inner))
 
 
 def inside(s: Stmt) -> Iterator[Stmt]:
@@ -128,25 +140,29 @@ def assigned(s: Stmt) -> Var | None:
     return s.var if isinstance(s, (ir.Assign, ir.Load, ir.Atomic)) else None
 
 
+def _condition(s: ir.If | ir.Loop | ir.Assume) -> tuple[Expr, ...]:
+    return (s.condition,)
+
+
+_USED: Mapping[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
+    ir.Assign: lambda s: (s.value,),
+    ir.Load: lambda s: (s.pointer,),
+    ir.Store: attrgetter("pointer", "value"),
+    ir.Atomic: lambda s: (s.pointer, *s.operands),
+    ir.Copy: attrgetter("destination", "source", "size"),
+    ir.AwaitCopies: lambda s: () if s.pending is None else (s.pending,),
+    ir.Barrier: lambda s: tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None),
+    ir.If: _condition,
+    ir.Loop: _condition,
+    ir.Assume: _condition,
+    ir.Incomplete: attrgetter("pointers"),
+}
+
+
 def used(s: Stmt) -> tuple[Expr, ...]:
     """The expressions that ``s`` itself evaluates. A lock's address is one of the atomic that takes it."""
-    if isinstance(s, ir.Assign):
-        return (s.value,)
-    if isinstance(s, ir.Load):
-        return (s.pointer,)
-    if isinstance(s, ir.Store):
-        return (s.pointer, s.value)
-    if isinstance(s, ir.Atomic):
-        return (s.pointer, *s.operands)
-    if isinstance(s, ir.Copy):
-        return (s.destination, s.source, s.size)
-    if isinstance(s, ir.AwaitCopies):
-        return () if s.pending is None else (s.pending,)
-    if isinstance(s, ir.Barrier):
-        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
-    if isinstance(s, (ir.If, ir.Loop, ir.Assume)):
-        return (s.condition,)
-    return s.pointers if isinstance(s, ir.Incomplete) else ()
+    parts = _USED.get(type(s))
+    return () if parts is None else parts(s)
 
 
 def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:

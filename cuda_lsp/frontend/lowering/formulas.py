@@ -23,6 +23,8 @@ def with_formulas(low: Lowering, params: Sequence[Var]) -> tuple[list[Var], list
     A parameter that is computed gives its variable away and is itself a new one, which nothing reads. Nothing
     is computed for a kernel that uses no part of the formula: it would only be longer.
     """
+    if not low.launched.computed:
+        return list(params), []
     scalars = {var.name: var for var in params if isinstance(var.type, Int)}
     parts = list(subexpressions(expressions(low.out)))
     used = {e.name for e in parts if isinstance(e, Var)}

@@ -59,9 +59,10 @@ def lower_kernel(
     if declaration is None:
         raise ValueError("not the cursor of a function")
     attempts = _Attempts(ast, declaration, name, passed)
-    kernel = attempts.lowered(())
+    own = [error for error in errors if attempts.reaches(error)]
+    kernel = attempts.lowered(own)
     reached = [error for error in errors if attempts.reaches(error)]
-    return attempts.lowered(reached) if reached else kernel
+    return attempts.lowered(reached) if len(reached) > len(own) else kernel
 
 
 class _Attempts:
@@ -75,7 +76,7 @@ class _Attempts:
         self.hopeless = False
 
     def reaches(self, error: CompileError) -> bool:
-        """Whether an error stands in the kernel, or in a function that something in it asked for."""
+        """Whether an error stands in the kernel, or in a function that something in it asked for so far."""
         if self.hopeless:
             return True
         return any(_holds(self.ast.extent(_node(found))[0], error.range) for found in self.met.values())
