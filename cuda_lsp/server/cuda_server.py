@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -96,7 +95,7 @@ class CudaServer(Server):
         state = (session, document.version, document.source)
         trials = known[3] if known and known[:3] == state else Trials(session, document.uri, document.version)
         self._trials[document.uri] = (*state, trials)
-        return evolve(trials, until=time.monotonic() + seconds)
+        return trials.lasting(seconds)
 
     @property
     def resolves_edits(self) -> bool:

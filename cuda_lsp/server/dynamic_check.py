@@ -47,7 +47,7 @@ from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.check_commands import STALE
-from cuda_lsp.server.client_progress import Progress
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 from cuda_lsp.server.run_messages import Told
 from cuda_lsp.server.run_outcomes import LastRun, guess_of, last_run
@@ -171,17 +171,13 @@ class DynamicChecks:
         report: KernelReport,
         settings: Settings,
     ) -> Told:
-        """Check one kernel of ``file`` with progress in the client."""
+        """Check one kernel of ``file`` with progress in the client. Raises UserCancelled."""
         guess = guess_of(report, job, text)
         title = f"Dynamic check of {report.name}{f' ({guess})' if guess else ''}"
-        progress = await Progress.begin(server, title)
-        try:
+        async with Progress.shown(server, title) as progress:
             result = await self._alone(progress, self._runner.run, job)
-        except CheckCancelled:
-            progress.end("cancelled")
-            return Told()
-        problems = problems_of(result, report)
-        progress.end("done" if not problems else "failed")
+            problems = problems_of(result, report)
+            progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
         seen = [Seen(result, job.shapes)]
         run = self._keep(file, text, settings, report, seen, errors=result.errors, watched=job.watch)
@@ -194,7 +190,7 @@ class DynamicChecks:
         return Told(f"{said}: {failure}" if failure else said, failure is not None, run.place)
 
     async def _alone(self, progress: Progress, work: Callable[..., _T], job: Any) -> _T:
-        """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
+        """Do work in a thread once it is its turn. Raises UserCancelled, at once also while it waits."""
         turn, stop = object(), threading.Event()
         self._queue.append(turn)
         try:
@@ -202,14 +198,13 @@ class DynamicChecks:
                 progress.stage("waiting for another check")
             while self._queue[0] is not turn:
                 if progress.cancelled():
-                    raise CheckCancelled
+                    raise UserCancelled
                 await asyncio.sleep(_POLL)
             return await asyncio.to_thread(
                 work, job, progress.stage, lambda: stop.is_set() or progress.cancelled()
             )
-        except asyncio.CancelledError:  # the client cancelled the request, or leaves
-            progress.end("cancelled")
-            raise
+        except CheckCancelled:
+            raise UserCancelled from None
         finally:
             stop.set()
             self._queue.remove(turn)
@@ -224,12 +219,14 @@ class DynamicChecks:
         options: CheckOptions,
         arguments: Sequence[str] | None,
     ) -> Told:
-        """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings."""
-        progress = await Progress.begin(server, f"Running {file.path.name} under check")
+        """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings.
+
+        Raises UserCancelled.
+        """
         options, how = chosen(options, settings), options_of(settings)
         if arguments is not None:
             how = evolve(how, arguments=tuple(arguments))
-        try:
+        async with Progress.shown(server, f"Running {file.path.name} under check") as progress:
             if how.build:
                 built = await self._alone(
                     progress, self._runner.run_build, build_job(file.path, how, options)
@@ -238,17 +235,14 @@ class DynamicChecks:
                     progress.end("failed")
                     return Told(built.problem, True)
                 how = evolve(how, built=built)
-            jobs = await asyncio.to_thread(session.ask, partial(file_jobs, text, file, options, how))
+            planned = partial(file_jobs, text, file, options, how)
+            jobs = await progress.unless_cancelled(asyncio.to_thread(session.ask, planned))
             if jobs is None:
                 progress.end("failed")
                 return Told(f"the analysis of {file.path.name} ended meanwhile; run it again", True)
-            result = await self._alone(progress, partial(run_all, self._runner), jobs)
-        except CheckCancelled:
-            progress.end("cancelled")
-            return Told()
-        result = with_notes(result, how)
+            result = with_notes(await self._alone(progress, partial(run_all, self._runner), jobs), how)
+            progress.end("done" if result.problem is None else "failed")
         errors = errors_of(result)
-        progress.end("done" if result.problem is None else "failed")
         _log(server, result.output)
         server.protocol.notify(OUTPUT, {"title": file.path.name, "text": result.output})
         runs: list[LastRun] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ from cuda_lsp import settings_file
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, close_ups, hover, lenses
 from cuda_lsp.server.analysis.process import AnalysisProcess
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.diagnostics import diagnostics
@@ -193,7 +195,7 @@ def _wire_reading(server: CudaServer) -> None:
         wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
-        return await asyncio.to_thread(actions.actions, report, document, wanted, trials)
+        return await trials.used(actions.actions, report, document, wanted)
 
     @server.feature(lsp.CODE_ACTION_RESOLVE)
     async def resolve(ls: CudaServer, action: lsp.CodeAction) -> lsp.CodeAction:
@@ -206,7 +208,10 @@ def _wire_reading(server: CudaServer) -> None:
         report = await _report_of(ls, session, document)
         if report is not None:
             trials = ls.trials(session, document, _CHOSEN_WAIT)
-            await asyncio.to_thread(actions.resolved, action, report, document, trials)
+            mending = trials.used(actions.resolved, action, report, document)
+            with contextlib.suppress(UserCancelled):
+                async with Progress.shown(ls, action.title) as progress:
+                    await progress.unless_cancelled(mending)
         return action
 
     @server.feature(
