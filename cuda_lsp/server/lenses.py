@@ -18,7 +18,7 @@ from cuda_lsp.server.verdicts import title
 if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
 
-_MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
+_MAIN = re.compile(r"^[ \t]*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
 
 def lenses(report: FileReport, document: TextDocument, runs: Mapping[str, LastRun]) -> list[lsp.CodeLens]:
