@@ -18,7 +18,6 @@ from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
-from cuda_lsp.server.diagnostics import diagnostics
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
@@ -221,15 +220,11 @@ def _wire_reading(server: CudaServer) -> None:
     async def pull(
         ls: CudaServer, params: lsp.DocumentDiagnosticParams
     ) -> lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport:
-        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
-        report = None
+        document = ls.workspace.get_text_document(params.text_document.uri)
         if (session := ls.session) is not None:
             known = (document.uri, document.version, document.source)
-            report = await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
-            report = report or session.report(document.uri)
-            report = ls.with_checks(report, document.source) if report else None
-        items = diagnostics(report, document, ls.settings.documentation) if report else []
-        result = f"{document.version}:{hash(str(items))}"
+            await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
+        items, result = ls.pulled(document)
         if params.previous_result_id == result:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=result)
