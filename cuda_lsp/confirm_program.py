@@ -295,7 +295,7 @@ def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKe
 
 
 def errors_of(result: ProgramResult) -> Sequence[ToolError]:
-    """What kept the program, or checks of its kernels, from running, for people."""
+    """What kept the program from running; else what there is to say besides, as of kernels not checked."""
     if result.errors:
         return result.errors
     told = [result.problem] if result.problem else []

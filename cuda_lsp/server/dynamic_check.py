@@ -242,7 +242,6 @@ class DynamicChecks:
                 return Told(f"the analysis of {file.path.name} ended meanwhile; run it again", True)
             result = with_notes(await self._alone(progress, partial(run_all, self._runner), jobs), how)
             progress.end("done" if result.problem is None else "failed")
-        errors = errors_of(result)
         _log(server, result.output)
         server.protocol.notify(OUTPUT, {"title": file.path.name, "text": result.output})
         runs: list[LastRun] = []
@@ -250,12 +249,14 @@ class DynamicChecks:
             seen, told = seen_of(report, file, result)
             run = self._keep(file, text, settings, report, seen, told, result.errors)
             runs += [run] if run is not None else []
-        if errors:
-            return Told(errors[0].message, True, errors[0].range)
+        said = errors_of(result)
+        if result.errors or result.problem is not None:
+            return Told(said[0].message, True, said[0].range)
         place = next((run.place for run in runs if run.place is not None), None)
         counts = "; ".join(run.counts for run in runs if run.place is not None)
         outcome = outcome_of(file.path.name, result)
-        return Told(f"{outcome}{f': {counts}' if counts else ''}{_usage(result)}", place=place)
+        remarks = "".join(f". {remark.message}" for remark in said)
+        return Told(f"{outcome}{f': {counts}' if counts else ''}{_usage(result)}{remarks}", place=place)
 
     def _keep(
         self,
