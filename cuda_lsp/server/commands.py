@@ -37,7 +37,8 @@ def wire_commands(server: CudaServer) -> None:
         """Tell what a check comes to; nothing where the user cancels it."""
         with contextlib.suppress(UserCancelled):
             told = await check
-            ls.show_again(document.uri)
+            for shown in list(ls.workspace.text_documents):
+                ls.show_again(shown)
             run_messages.tell(ls, told, document)
 
     @server.command(check_commands.COMMAND)
@@ -65,8 +66,9 @@ def wire_commands(server: CudaServer) -> None:
         if session is None or report is None:
             return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
-        how, settings = checks.options(engine(ls)), ls.settings_at(report.path)
-        checked = checks.run_program(ls, report, document.source, session, settings, how, arguments)
+        opened = [(report, document.source), *ls.opened(but=document.uri)]
+        how = checks.options(engine(ls))
+        checked = checks.run_program(ls, opened, session, ls.settings_at, how, arguments)
         return await outcome(ls, checked, document)
 
     @server.command(check_commands.PROGRAM_COMMAND)

@@ -71,6 +71,12 @@ class CudaServer(Server):
         report = self.session.report(uri) if self.session else None
         return self.with_checks(report, self._text(uri)) if report else None
 
+    def opened(self, but: str) -> list[tuple[FileReport, str]]:
+        """The reports of all other documents that are of their texts as they are, with these."""
+        session, documents = self.session, list(self.workspace.text_documents.values())
+        reports = ((d, session.report(d.uri)) for d in documents if session and d.uri != but)
+        return [(r, d.source) for d, r in reports if r is not None and r.version == d.version]
+
     def _text(self, uri: str) -> str:
         document = self.workspace.text_documents.get(unquote(uri))
         return document.source if document else ""

@@ -39,13 +39,15 @@ from cuda_lsp.confirm_program import (
     run_all,
     seen_of,
     with_notes,
+    with_result,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
-from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.model import FileReport, KernelReport, Status, ToolError
+from cuda_lsp.report.defects import defects
 from cuda_lsp.server.check_commands import STALE
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.result_places import Layout, belongings, relocated
@@ -212,17 +214,18 @@ class DynamicChecks:
     async def run_program(
         self,
         server: LanguageServer,
-        file: FileReport,
-        text: str,
+        opened: Sequence[tuple[FileReport, str]],
         session: Session,
-        settings: Settings,
+        settings_of: Callable[[Path], Settings],
         options: CheckOptions,
         arguments: Sequence[str] | None,
     ) -> Told:
-        """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings.
+        """Run the program that the first of these reports and texts belongs to; the others show results, too.
 
-        Raises UserCancelled.
+        ``arguments``: instead of those of the settings. Raises UserCancelled.
         """
+        file = opened[0][0]
+        settings = settings_of(file.path)
         options, how = chosen(options, settings), options_of(settings)
         if arguments is not None:
             how = evolve(how, arguments=tuple(arguments))
@@ -235,7 +238,7 @@ class DynamicChecks:
                     progress.end("failed")
                     return Told(built.problem, True)
                 how = evolve(how, built=built)
-            planned = partial(file_jobs, text, file, options, how)
+            planned = partial(file_jobs, opened, options, how)
             jobs = await progress.unless_cancelled(asyncio.to_thread(session.ask, planned))
             if jobs is None:
                 progress.end("failed")
@@ -244,19 +247,22 @@ class DynamicChecks:
             progress.end("done" if result.problem is None else "failed")
         _log(server, result.output)
         server.protocol.notify(OUTPUT, {"title": file.path.name, "text": result.output})
-        runs: list[LastRun] = []
-        for report in file.kernels:
-            seen, told = seen_of(report, file, result)
-            run = self._keep(file, text, settings, report, seen, told, result.errors)
-            runs += [run] if run is not None else []
+        runs: list[tuple[FileReport, LastRun]] = []
+        for known, text in opened:
+            for report in known.kernels:
+                seen, told = seen_of(report, known, result)
+                if seen or known is file:
+                    run = self._keep(known, text, settings_of(known.path), report, seen, told, result.errors)
+                    runs += [(known, run)] if run is not None and run.place is not None else []
         said = errors_of(result)
         if result.errors or result.problem is not None:
             return Told(said[0].message, True, said[0].range)
-        place = next((run.place for run in runs if run.place is not None), None)
-        counts = "; ".join(run.counts for run in runs if run.place is not None)
-        outcome = outcome_of(file.path.name, result)
+        counts = [f"{run.counts}{'' if known is file else f' in {known.path.name}'}" for known, run in runs]
+        counts += _elsewhere([known for known, _ in opened], result)
+        outcome = outcome_of(jobs[0].path.name, result)
         remarks = "".join(f". {remark.message}" for remark in said)
-        return Told(f"{outcome}{f': {counts}' if counts else ''}{_usage(result)}{remarks}", place=place)
+        seen_all = f": {'; '.join(counts)}" if counts else ""
+        return Told(f"{outcome}{seen_all}{_usage(result)}{remarks}", place=runs[0][1].place if runs else None)
 
     def _keep(
         self,
@@ -282,6 +288,15 @@ class DynamicChecks:
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
         return run
+
+
+def _elsewhere(opened: Sequence[FileReport], result: ProgramResult) -> list[str]:
+    """What was seen in files that nobody has open."""
+    counts = [
+        (sum(found.status is Status.CONFIRMED for found in defects(report.findings)), report.path.name)
+        for report in with_result(opened, result)[len(opened) :]
+    ]
+    return [f"{count} confirmed in {name}" for count, name in counts if count]
 
 
 def _usage(result: ProgramResult) -> str:

@@ -155,7 +155,7 @@ def _wire_reading(server: CudaServer) -> None:
         document = ls.workspace.get_text_document(params.text_document.uri)
         shown = lenses.lenses(report, document, ls.runs(report, document.source))
         built = bool(ls.settings_at(report.path).build_command)
-        return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
+        return [*shown, *lenses.program_lens(report, document, built)]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
