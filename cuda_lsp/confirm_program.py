@@ -5,14 +5,16 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
+from cuda_lsp.blanked import blanked
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
@@ -32,10 +34,12 @@ from cuda_lsp.dynamic.programs.job import KernelRuns, ProgramJob, ProgramKernel,
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
+from cuda_lsp.frontend.surroundings.units import units_of
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
+_MAIN = re.compile(r"\bmain\s*\((?:(?!\bmain\b)[^;{}])*\{")
 _MOST_HEADERS = 200
 _LEAST = 1.0  # seconds for which a program is worth starting
 
@@ -199,11 +203,38 @@ def _main_of(files: Sequence[Source], built: Built | None) -> Source:
 
 
 def file_jobs(
-    text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
+    opened: Sequence[tuple[FileReport, str]],
+    options: CheckOptions,
+    program: ProgramOptions,
+    analyzer: Analyzer,
 ) -> list[ProgramJob]:
-    """What to run for the program of one file, with its kernels as the analyzer knows them."""
-    source = source_of(options, analyzer, text, report)
-    return program_jobs([source], analyzer.settings_of(report.path), options, program)
+    """What to run for the program of the first of these open files, with kernels as the analyzer knows them.
+
+    Of the others those count that it is made of. A header belongs to the nearest source that has ``main``.
+    """
+    known = {report.path.resolve(): source_of(options, analyzer, text, report) for report, text in opened}
+    clicked = next(iter(known.values()))
+    main = clicked if program.built is not None else _program_of(clicked, known)
+    settings = analyzer.settings_of(main.path)
+    folders = compile_options(settings, main.path).include_dirs
+    headers = device_headers(main.path, main.text, folders)
+    sources = (main, clicked, *(known[header] for header in headers if header in known))
+    found = {source.path.resolve(): source for source in sources}
+    return program_jobs([*found.values()], settings, options, program)
+
+
+def _program_of(file: Source, known: Mapping[Path, Source]) -> Source:
+    """The source whose program a file is in: the nearest with ``main`` that includes it; else itself."""
+    if has_main(file.text):
+        return file
+    on_disk = (Source(unit.path, unit.text, FileReport(unit.path, ())) for unit in units_of(file.path))
+    found = (known.get(source.path.resolve(), source) for source in on_disk)
+    return next((source for source in found if has_main(source.text)), file)
+
+
+def has_main(text: str) -> bool:
+    """Whether a program starts in a text."""
+    return _MAIN.search(blanked(text)) is not None
 
 
 def run_all(
@@ -295,7 +326,7 @@ def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKe
 
 
 def errors_of(result: ProgramResult) -> Sequence[ToolError]:
-    """What kept the program, or checks of its kernels, from running, for people."""
+    """What kept the program from running; else what there is to say besides, as of kernels not checked."""
     if result.errors:
         return result.errors
     told = [result.problem] if result.problem else []

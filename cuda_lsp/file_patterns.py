@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-_PART = re.compile(r"\[!?[^\]]+\]|.", re.DOTALL)
+_PART = re.compile(r"\[!?[^\]]{1,256}\]|.", re.DOTALL)
 
 
 def placed(pattern: str, folder: Path) -> str:

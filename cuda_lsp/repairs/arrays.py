@@ -52,7 +52,7 @@ def shared_array(source: Source, access: Extent) -> SharedArray | None:
     if named is None or not path:
         return None
     name, body = named[1], path[0]
-    declared = re.compile(rf"(extern\s+)?__shared__\b([^;{{}}=]*?)\b{name}\s*(?=\[)")
+    declared = re.compile(rf"(extern\s+)?__shared__\b((?:(?!__shared__)[^;{{}}=])*?)\b{name}\s*(?=\[)")
     found = declared.search(source.plain, body.start, body.end)
     if found is None or found[1]:
         return None
@@ -110,7 +110,9 @@ def constant(source: Source, expression: str) -> int | None:
         return int(expression)
     if not re.fullmatch(r"[A-Za-z_]\w*", expression):
         return None
-    defined = rf"#\s*define\s+{expression}\s+|\bconst(?:expr)?\b[^;{{}}=()]*\b{expression}\s*=\s*"
+    declared = r"\bconst(?:expr)?\b(?:(?!\bconst)[^;{}=()])*"
+    defined = rf"#\s*define\s+{expression}\s+|{declared}\b{expression}\s*=\s*"
     given = re.findall(rf"(?:{defined})(\d+)\b(?!\s*[-+*/<>(.])", source.text)
-    named = re.findall(rf"\b(?:template|enum)\b[^;{{}}]*\b{expression}\b", source.text)
+    makes_names = r"\b(?:template|enum)\b"
+    named = re.findall(rf"{makes_names}(?:(?!{makes_names})[^;{{}}])*\b{expression}\b", source.text)
     return int(given[0]) if len(given) == 1 and not named else None

@@ -22,6 +22,8 @@ _TYPES = {
 _EXTREME = re.compile(r"(min|max)\s*\((.*)\)\Z", re.DOTALL)
 _COMPARED = re.compile(r"(.+?)(?<![<>-])(<|>)=?(?![<>=])(.+)", re.DOTALL)
 _INSIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_WORDS_BEFORE = re.compile(r"\b[A-Za-z_][\w\s]{0,200}\Z")
+_LONGEST_TYPE = 200  # characters
 _PREFIXES = ("__shared__", "extern", "static")
 
 
@@ -81,9 +83,13 @@ def exists(source: Source, at: int, target: str, atomic: str) -> bool:
     if name is None or not path:
         return False
     begin = max(source.plain.rfind(mark, 0, path[0].start) for mark in ";}{") + 1
-    declared = re.compile(rf"([A-Za-z_][\w\s]*?)[\s*&]+(?:__restrict__\s+)?{name[1]}\s*[\[;,)=]")
-    for found in declared.finditer(" ".join(source.plain[begin:at].split())):
-        words = [word for word in found[1].split() if word not in _PREFIXES]
+    text = " ".join(source.plain[begin:at].split())
+    for found in re.finditer(rf"[\s*&]{name[1]}\s*[\[;,)=]", text):
+        before = text[max(0, found.start() - _LONGEST_TYPE) : found.start()].rstrip("*& ")
+        declared = _WORDS_BEFORE.search(before.removesuffix("__restrict__").rstrip("*& "))
+        if declared is None:
+            continue
+        words = [word for word in declared[0].split() if word not in _PREFIXES]
         if words not in (["return"], ["else"]):
             of = atomic.removeprefix("atomic").partition("(")[0]
             return " ".join(words) in _TYPES.get(of, _WORDS)

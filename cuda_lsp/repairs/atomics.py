@@ -18,8 +18,9 @@ from cuda_lsp.repairs.statements import Form, Statement
 from cuda_lsp.repairs.updates import Update, step_at, written_at
 
 _LONGEST = 1000  # characters of a statement
-_STEP_BEHIND = re.compile(r"\s*\)*\s*(\+\+|--)")
-_OF_BLOCK = re.compile(r"(atomic[A-Z]\w*)_block\s*\(")
+_STEP_BEHIND = re.compile(r"\s*(?:\)+\s*)?(\+\+|--)")
+_STEP = re.compile(r"(?:\+\+|--)?\s*(?:([^\s=;+-](?:\s*[^\s=;+-])*)\s*)?(?:(?:\+\+|--)\s*)?;")
+_OF_BLOCK = re.compile(r"\b(atomic[A-Z]\w*)_block\s*\(")
 _CONSTANT = re.compile(r"-?(?:\d[\w.]*|true|false)")
 
 
@@ -61,8 +62,8 @@ def _update(source: Source, start: int, end: int) -> Update | None:
     """The update that a whole statement is."""
     if end - start > _LONGEST:
         return None
-    step = re.compile(r"(?:\+\+|--)?\s*([^=;+-]*?)\s*(?:\+\+|--)?\s*;").fullmatch(source.text, start, end)
-    if step and (found := step_at(source.text, step.span(1), start, end)):
+    step = _STEP.fullmatch(source.text, start, end)
+    if step and step[1] and (found := step_at(source.text, step.span(1), start, end)):
         return found
     return written_at(source.text, start, end)
 

@@ -15,7 +15,7 @@ from cuda_lsp.repairs.statements import Form, Statement
 from cuda_lsp.repairs.updates import declared_name, unused
 
 _PURE = re.compile(r"[\w\s.+\-%<>=!&|()/]*\Z")
-_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
+_CALL = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 _CHANGED = r"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))"
 
 

@@ -10,6 +10,8 @@ from attrs import frozen
 from cuda_lsp.repairs.candidate import Edit
 
 _ASSIGNMENT = re.compile(r"\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*")
+_WRITTEN = re.compile(r"([^=;]*)=(?!=)")
+_OPERATOR = re.compile(r"(?:<<|>>|[-+*/%&|^])\Z")
 _CHANGES = re.compile(r"\+\+|--|\w\s*\(|(?<![=!<>])=(?!=)")
 _LONGEST = 1000  # characters of a statement
 _NOT_PLAIN = ("//", "/*", '"', "\n#")
@@ -63,8 +65,11 @@ def written_at(text: str, start: int, end: int) -> Update | None:
     """The assignment that a whole statement is."""
     if end - start > _LONGEST:
         return None
-    target = re.compile(r"[^=;]*?(?=\s*(?:<<|>>|[-+*/%&|^])?=(?!=))").match(text, start, end)
-    return update_at(text, (start, target.end()), end) if target else None
+    written = _WRITTEN.match(text, start, end)
+    if written is None:
+        return None
+    target = _OPERATOR.sub("", written[1]).rstrip()
+    return update_at(text, (start, start + len(target)), end)
 
 
 def value_of(update: Update) -> str:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+
+_POLL = 0.05
+
+_T = TypeVar("_T")
+
+
+class UserCancelled(Exception):
+    """The user has cancelled what a progress shows."""
 
 
 class Progress:
@@ -17,6 +27,21 @@ class Progress:
         self._server = server
         self._token = token
         self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    @asynccontextmanager
+    async def shown(cls, server: LanguageServer, title: str) -> AsyncGenerator[Progress]:
+        """One with this title, that ends with the block, however that ends."""
+        progress = await cls.begin(server, title)
+        try:
+            yield progress
+        except (asyncio.CancelledError, UserCancelled):
+            progress.end("cancelled")
+            raise
+        except Exception:
+            progress.end("failed")
+            raise
+        progress.end("done")
 
     @classmethod
     async def begin(cls, server: LanguageServer, title: str) -> Progress:
@@ -44,7 +69,21 @@ class Progress:
         future = progress.tokens.get(self._token) if self._token is not None else None
         return future is not None and future.cancelled()
 
+    async def unless_cancelled(self, work: Awaitable[_T]) -> _T:
+        """What comes of it. Raises UserCancelled as soon as the user has cancelled it, and drops the work."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=_POLL))[0]:
+                if self.cancelled():
+                    raise UserCancelled
+        finally:
+            task.cancel()
+        return task.result()
+
     def end(self, text: str) -> None:
-        """Take it away."""
-        if self._token is not None:
-            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
+        """Take it away; the first word is the last."""
+        token, self._token = self._token, None
+        if token is not None:
+            made: Any = self._server.work_done_progress
+            made.tokens.pop(token, None)
+            made.end(token, lsp.WorkDoneProgressEnd(message=text))

@@ -107,7 +107,7 @@ async def bank_picture(
     if not now:
         return None
     source = Source(report.path, document.source)
-    text = await asyncio.to_thread(conflict_free, source, report, kernel, line, trials)
+    text = await trials.used(conflict_free, source, report, kernel, line)
     then: tuple[WarpPicture, ...] | None = None
     if text is not None:
         then = await ask(partial(looks.pictures_of_text, report.path, text, kernel.name, line))
@@ -131,7 +131,7 @@ async def interval_picture(
     now: IntervalPicture | None = await ask(partial(looks.interval_picture, report.path, meeting))
     if now is None:
         return None
-    mended = await asyncio.to_thread(ordered, Source(report.path, document.source), report, race, trials)
+    mended = await trials.used(ordered, Source(report.path, document.source), report, race)
     then: IntervalPicture | None = None
     if mended is not None:
         then = await ask(partial(looks.interval_picture_of_text, report.path, *mended))

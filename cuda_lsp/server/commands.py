@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import cast
 
@@ -11,6 +12,7 @@ from pygls.workspace import TextDocument
 
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.positions import uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
@@ -31,6 +33,14 @@ def wire_commands(server: CudaServer) -> None:
     def engine(ls: CudaServer) -> str:
         return str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
 
+    async def outcome(ls: CudaServer, check: Awaitable[run_messages.Told], document: TextDocument) -> None:
+        """Tell what a check comes to; nothing where the user cancels it."""
+        with contextlib.suppress(UserCancelled):
+            told = await check
+            for shown in list(ls.workspace.text_documents):
+                ls.show_again(shown)
+            run_messages.tell(ls, told, document)
+
     @server.command(check_commands.COMMAND)
     async def run(ls: CudaServer, uri: str, kernel: str | int) -> None:
         """``kernel``: its name, or a line (from 0) that it is on."""
@@ -47,9 +57,8 @@ def wire_commands(server: CudaServer) -> None:
         if report is None or found is None or job is None:
             name = kernel if isinstance(kernel, str) else "the code here"
             return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
-        told = await checks.run(ls, report, text, job, found, ls.settings_at(report.path))
-        ls.show_again(uri)
-        run_messages.tell(ls, told, document)
+        checked = checks.run(ls, report, text, job, found, ls.settings_at(report.path))
+        return await outcome(ls, checked, document)
 
     async def program(ls: CudaServer, uri: str, arguments: list[str] | None) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
@@ -57,10 +66,10 @@ def wire_commands(server: CudaServer) -> None:
         if session is None or report is None:
             return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
-        how, settings = checks.options(engine(ls)), ls.settings_at(report.path)
-        told = await checks.run_program(ls, report, document.source, session, settings, how, arguments)
-        ls.show_again(uri)
-        run_messages.tell(ls, told, document)
+        opened = [(report, document.source), *ls.opened(but=document.uri)]
+        how = checks.options(engine(ls))
+        checked = checks.run_program(ls, opened, session, ls.settings_at, how, arguments)
+        return await outcome(ls, checked, document)
 
     @server.command(check_commands.PROGRAM_COMMAND)
     async def run_program(ls: CudaServer, uri: str) -> None:
@@ -80,7 +89,12 @@ def wire_commands(server: CudaServer) -> None:
         session, report = ls.session, ls.report(uri)
         drawn = None
         if session is not None and report is not None:
-            drawn = await look(session, report, document, line, ls.trials(session, document, _REPAIR_WAIT))
+            looking = look(session, report, document, line, ls.trials(session, document, _REPAIR_WAIT))
+            try:
+                async with Progress.shown(ls, f"Drawing line {line}, and its repair") as progress:
+                    drawn = await progress.unless_cancelled(looking)
+            except UserCancelled:
+                return None
         if drawn is None:
             return said(ls, nothing)
         if cast("Protocol", ls.protocol).options.get("pictures"):

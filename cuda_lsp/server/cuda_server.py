@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +19,7 @@ from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.model import FileReport, Severity
 from cuda_lsp.server.analysis.process import AnalysisProcess
-from cuda_lsp.server.diagnostics import DiagnosticsJson, settings_diagnostic
+from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, identity, settings_diagnostic
 from cuda_lsp.server.positions import path_of, uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
@@ -48,6 +47,7 @@ class CudaServer(Server):
         self._nested: set[Path] = set()  # folders with settings files below those of the client
         self._asked: set[Path] = set()  # folders in which files were opened
         self._blamed: set[Path] = set()  # settings files that something was told of
+        self._pulled: dict[str, tuple[int | None, str]] = {}  # what clients pulled last: version, identity
         self._trials: dict[str, tuple[Session, int | None, str, Trials]] = {}
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
 
@@ -70,6 +70,12 @@ class CudaServer(Server):
         """The newest report of a document, with what dynamic checks of its kernels saw."""
         report = self.session.report(uri) if self.session else None
         return self.with_checks(report, self._text(uri)) if report else None
+
+    def opened(self, but: str) -> list[tuple[FileReport, str]]:
+        """The reports of all other documents that are of their texts as they are, with these."""
+        session, documents = self.session, list(self.workspace.text_documents.values())
+        reports = ((d, session.report(d.uri)) for d in documents if session and d.uri != but)
+        return [(r, d.source) for d, r in reports if r is not None and r.version == d.version]
 
     def _text(self, uri: str) -> str:
         document = self.workspace.text_documents.get(unquote(uri))
@@ -96,7 +102,7 @@ class CudaServer(Server):
         state = (session, document.version, document.source)
         trials = known[3] if known and known[:3] == state else Trials(session, document.uri, document.version)
         self._trials[document.uri] = (*state, trials)
-        return evolve(trials, until=time.monotonic() + seconds)
+        return trials.lasting(seconds)
 
     @property
     def resolves_edits(self) -> bool:
@@ -121,8 +127,27 @@ class CudaServer(Server):
         report = self.session.report(uri) if self.session else None
         if report:
             self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
+            self._refresh_pulled(uri)
+
+    def pulled(self, document: TextDocument) -> tuple[list[lsp.Diagnostic], str]:
+        """The newest diagnostics of a document, for who pulls them, and their identity."""
+        report = self.report(document.uri)
+        items = diagnostics(report, document, self.settings.documentation) if report else []
+        known = identity(items, document.version)
+        self._pulled[document.uri] = document.version, known
+        return items, known
+
+    def _refresh_pulled(self, uri: str) -> None:
+        """Have the client pull again where it has something else of this version than there is now."""
         workspace = self.client_capabilities.workspace
-        if cast("Protocol", self.protocol).pull and workspace and workspace.diagnostics:
+        wants = workspace and workspace.diagnostics and workspace.diagnostics.refresh_support
+        document, report = self.workspace.text_documents.get(unquote(uri)), self.report(uri)
+        before = self._pulled.get(uri)
+        if not wants or before is None or document is None or report is None or before[0] != document.version:
+            return
+        items = diagnostics(report, document, self.settings.documentation)
+        if before[1] != identity(items, document.version):
+            del self._pulled[uri]  # once, until it has pulled
             self.workspace_diagnostic_refresh(None)
 
     def files_changed(self, *, headers: bool) -> None:
@@ -137,6 +162,7 @@ class CudaServer(Server):
         """A document was closed."""
         self._made.forget(path_of(uri))
         self._trials.pop(uri, None)
+        self._pulled.pop(uri, None)
 
     def at_exit(self) -> None:
         """End checks and analyses, with their processes."""
@@ -173,6 +199,8 @@ class CudaServer(Server):
             "errors": errors,
         }
         self.protocol.notify(f"{SECTION}/fileStatus", status)
+        if refined:
+            self._refresh_pulled(uri)
         self._refresh_annotations()
 
     def _refresh_annotations(self) -> None:

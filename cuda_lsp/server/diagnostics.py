@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,11 @@ def diagnostics(report: FileReport, document: TextDocument, base: str) -> list[l
     """Every finding and error of a report in the client's units; ``base``: where codes are documented."""
     found = [_diagnostic(finding, document, base) for finding in defects(report.findings)]
     return found + _beside(report, document)
+
+
+def identity(items: Sequence[lsp.Diagnostic], version: int | None) -> str:
+    """What a client that pulled diagnostics of a version is told to know them by."""
+    return f"{version}:{hash(str(items))}"
 
 
 class DiagnosticsJson:

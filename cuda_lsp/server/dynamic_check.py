@@ -39,15 +39,17 @@ from cuda_lsp.confirm_program import (
     run_all,
     seen_of,
     with_notes,
+    with_result,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
-from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.model import FileReport, KernelReport, Status, ToolError
+from cuda_lsp.report.defects import defects
 from cuda_lsp.server.check_commands import STALE
-from cuda_lsp.server.client_progress import Progress
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 from cuda_lsp.server.run_messages import Told
 from cuda_lsp.server.run_outcomes import LastRun, guess_of, last_run
@@ -171,17 +173,13 @@ class DynamicChecks:
         report: KernelReport,
         settings: Settings,
     ) -> Told:
-        """Check one kernel of ``file`` with progress in the client."""
+        """Check one kernel of ``file`` with progress in the client. Raises UserCancelled."""
         guess = guess_of(report, job, text)
         title = f"Dynamic check of {report.name}{f' ({guess})' if guess else ''}"
-        progress = await Progress.begin(server, title)
-        try:
+        async with Progress.shown(server, title) as progress:
             result = await self._alone(progress, self._runner.run, job)
-        except CheckCancelled:
-            progress.end("cancelled")
-            return Told()
-        problems = problems_of(result, report)
-        progress.end("done" if not problems else "failed")
+            problems = problems_of(result, report)
+            progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
         seen = [Seen(result, job.shapes)]
         run = self._keep(file, text, settings, report, seen, errors=result.errors, watched=job.watch)
@@ -194,7 +192,7 @@ class DynamicChecks:
         return Told(f"{said}: {failure}" if failure else said, failure is not None, run.place)
 
     async def _alone(self, progress: Progress, work: Callable[..., _T], job: Any) -> _T:
-        """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
+        """Do work in a thread once it is its turn. Raises UserCancelled, at once also while it waits."""
         turn, stop = object(), threading.Event()
         self._queue.append(turn)
         try:
@@ -202,14 +200,13 @@ class DynamicChecks:
                 progress.stage("waiting for another check")
             while self._queue[0] is not turn:
                 if progress.cancelled():
-                    raise CheckCancelled
+                    raise UserCancelled
                 await asyncio.sleep(_POLL)
             return await asyncio.to_thread(
                 work, job, progress.stage, lambda: stop.is_set() or progress.cancelled()
             )
-        except asyncio.CancelledError:  # the client cancelled the request, or leaves
-            progress.end("cancelled")
-            raise
+        except CheckCancelled:
+            raise UserCancelled from None
         finally:
             stop.set()
             self._queue.remove(turn)
@@ -217,19 +214,22 @@ class DynamicChecks:
     async def run_program(
         self,
         server: LanguageServer,
-        file: FileReport,
-        text: str,
+        opened: Sequence[tuple[FileReport, str]],
         session: Session,
-        settings: Settings,
+        settings_of: Callable[[Path], Settings],
         options: CheckOptions,
         arguments: Sequence[str] | None,
     ) -> Told:
-        """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings."""
-        progress = await Progress.begin(server, f"Running {file.path.name} under check")
+        """Run the program that the first of these reports and texts belongs to; the others show results, too.
+
+        ``arguments``: instead of those of the settings. Raises UserCancelled.
+        """
+        file = opened[0][0]
+        settings = settings_of(file.path)
         options, how = chosen(options, settings), options_of(settings)
         if arguments is not None:
             how = evolve(how, arguments=tuple(arguments))
-        try:
+        async with Progress.shown(server, f"Running {file.path.name} under check") as progress:
             if how.build:
                 built = await self._alone(
                     progress, self._runner.run_build, build_job(file.path, how, options)
@@ -238,30 +238,31 @@ class DynamicChecks:
                     progress.end("failed")
                     return Told(built.problem, True)
                 how = evolve(how, built=built)
-            jobs = await asyncio.to_thread(session.ask, partial(file_jobs, text, file, options, how))
+            planned = partial(file_jobs, opened, options, how)
+            jobs = await progress.unless_cancelled(asyncio.to_thread(session.ask, planned))
             if jobs is None:
                 progress.end("failed")
                 return Told(f"the analysis of {file.path.name} ended meanwhile; run it again", True)
-            result = await self._alone(progress, partial(run_all, self._runner), jobs)
-        except CheckCancelled:
-            progress.end("cancelled")
-            return Told()
-        result = with_notes(result, how)
-        errors = errors_of(result)
-        progress.end("done" if result.problem is None else "failed")
+            result = with_notes(await self._alone(progress, partial(run_all, self._runner), jobs), how)
+            progress.end("done" if result.problem is None else "failed")
         _log(server, result.output)
         server.protocol.notify(OUTPUT, {"title": file.path.name, "text": result.output})
-        runs: list[LastRun] = []
-        for report in file.kernels:
-            seen, told = seen_of(report, file, result)
-            run = self._keep(file, text, settings, report, seen, told, result.errors)
-            runs += [run] if run is not None else []
-        if errors:
-            return Told(errors[0].message, True, errors[0].range)
-        place = next((run.place for run in runs if run.place is not None), None)
-        counts = "; ".join(run.counts for run in runs if run.place is not None)
-        outcome = outcome_of(file.path.name, result)
-        return Told(f"{outcome}{f': {counts}' if counts else ''}{_usage(result)}", place=place)
+        runs: list[tuple[FileReport, LastRun]] = []
+        for known, text in opened:
+            for report in known.kernels:
+                seen, told = seen_of(report, known, result)
+                if seen or known is file:
+                    run = self._keep(known, text, settings_of(known.path), report, seen, told, result.errors)
+                    runs += [(known, run)] if run is not None and run.place is not None else []
+        said = errors_of(result)
+        if result.errors or result.problem is not None:
+            return Told(said[0].message, True, said[0].range)
+        counts = [f"{run.counts}{'' if known is file else f' in {known.path.name}'}" for known, run in runs]
+        counts += _elsewhere([known for known, _ in opened], result)
+        outcome = outcome_of(jobs[0].path.name, result)
+        remarks = "".join(f". {remark.message}" for remark in said)
+        seen_all = f": {'; '.join(counts)}" if counts else ""
+        return Told(f"{outcome}{seen_all}{_usage(result)}{remarks}", place=runs[0][1].place if runs else None)
 
     def _keep(
         self,
@@ -287,6 +288,15 @@ class DynamicChecks:
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
         return run
+
+
+def _elsewhere(opened: Sequence[FileReport], result: ProgramResult) -> list[str]:
+    """What was seen in files that nobody has open."""
+    counts = [
+        (sum(found.status is Status.CONFIRMED for found in defects(report.findings)), report.path.name)
+        for report in with_result(opened, result)[len(opened) :]
+    ]
+    return [f"{count} confirmed in {name}" for count, name in counts if count]
 
 
 def _usage(result: ProgramResult) -> str:

@@ -18,7 +18,10 @@ from cuda_lsp.server.verdicts import title
 if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
 
-_MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
+_MAIN = re.compile(r"^[ \t]*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
+
+
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\"", re.MULTILINE)  # kernels may be there
 
 
 def lenses(report: FileReport, document: TextDocument, runs: Mapping[str, LastRun]) -> list[lsp.CodeLens]:
@@ -68,7 +71,7 @@ def program_lens(report: FileReport, document: TextDocument, built: bool) -> lis
 
 def program_line(report: FileReport, text: str, built: bool) -> int | None:
     """The line (from 1) of what runs the program that a file belongs to; None: nobody knows it."""
-    line = _main_line(text)
+    line = _main_line(text) if report.kernels or _INCLUDES.search(text) else None
     if line is None and built:
         line = min((kernel.range.start.line for kernel in report.kernels), default=None)
     return line

@@ -9,6 +9,8 @@
 5. Messages are read by ``messages``; what the client got wrong is answered, and logged in one line.
 6. Changes of documents that were never opened are left alone (upstream fails).
 7. What came of a notification is forgotten when it is handled (upstream keeps the future of each).
+8. A request that upstream hands on (a command) is cancelled with what it was handed on to (upstream only
+   answers that it was cancelled, and the command goes on).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import os
 import re
 import sys
 from collections.abc import Generator
+from functools import partial
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -189,10 +192,12 @@ class Protocol(LanguageServerProtocol):
     ) -> None:
         super()._execute_handler(msg_id, handler, callback, *arguments, **named)
         future = self._request_futures.get(msg_id)
-        if (
-            future is not None and callback == self._check_handler_result
-        ):  # a notification: nobody asks for it
+        asked = getattr(callback, "keywords", {}).get("result_future")  # of the request that was handed on
+        notified = callback == self._check_handler_result
+        if future is not None and (notified or asked is not None):  # nobody asks for it by this number
             future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
+        if future is not None and asked is not None:
+            asked.add_done_callback(partial(_cancel_with, future))
 
     def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
         problem = None if future.cancelled() else future.exception()
@@ -227,6 +232,11 @@ class Protocol(LanguageServerProtocol):
     def _send_data(self, data: Any) -> None:
         if not self.closed:
             super()._send_data(data)
+
+
+def _cancel_with(future: Any, asked: Any) -> None:
+    if asked.cancelled():
+        future.cancel()
 
 
 class Server(LanguageServer):

@@ -14,8 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -148,19 +147,27 @@ class Session:
             return known.report
 
     def tried(
-        self, uri: str, version: int | None, text: str, *, settled: bool = False, seconds: float = _TRIAL
+        self,
+        uri: str,
+        version: int | None,
+        text: str,
+        *,
+        settled: bool = False,
+        seconds: float = _TRIAL,
+        stopped: Future[None] | None = None,
     ) -> FileReport | None:
         """What the first tier says of another text, as if this version of the document had it.
 
-        ``settled``: both tiers. Waits in a thread of the caller's, so many seconds; edits come first. None:
-        the document has another version now, or there is no telling.
+        ``settled``: both tiers. Waits in a thread of the caller's, so many seconds, or until it is
+        ``stopped``; edits come first. None: the document has another version now, or there is no telling.
         """
         with self._condition:
             known = self._open.get(uri)
             if known is None or known.version != version or known.reason:
                 return None
             answer = self._ask("try", uri, known.number, text, settled)
-        return self._answer(answer, seconds)
+        wait({answer} if stopped is None else {answer, stopped}, seconds, FIRST_COMPLETED)
+        return self._answer(answer)
 
     def ask(self, work: Callable[[Analyzer], T]) -> T | None:
         """What ``work`` (pickled) makes of the analyzer, in its process; None: that ended.
@@ -169,7 +176,8 @@ class Session:
         """
         with self._condition:
             answer = self._ask("ask", work)
-        return self._answer(answer, _ASKED)
+        wait({answer}, _ASKED)
+        return self._answer(answer)
 
     def stop(self) -> None:
         """End the analysis, with its processes."""
@@ -215,11 +223,8 @@ class Session:
             self._asked[self._send(*message)] = answer
         return answer
 
-    def _answer(self, answer: Future[Any], seconds: float) -> Any:
-        try:
-            found = answer.result(seconds)
-        except Late:
-            return None
+    def _answer(self, answer: Future[Any]) -> Any:
+        found = answer.result() if answer.done() else None
         if isinstance(found, Failure):
             raise RuntimeError(found.reason)
         return found

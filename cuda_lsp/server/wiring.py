@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote
@@ -14,9 +15,9 @@ from cuda_lsp import settings_file
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, close_ups, hover, lenses
 from cuda_lsp.server.analysis.process import AnalysisProcess
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
-from cuda_lsp.server.diagnostics import diagnostics
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
@@ -154,7 +155,7 @@ def _wire_reading(server: CudaServer) -> None:
         document = ls.workspace.get_text_document(params.text_document.uri)
         shown = lenses.lenses(report, document, ls.runs(report, document.source))
         built = bool(ls.settings_at(report.path).build_command)
-        return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
+        return [*shown, *lenses.program_lens(report, document, built)]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
@@ -193,7 +194,7 @@ def _wire_reading(server: CudaServer) -> None:
         wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
-        return await asyncio.to_thread(actions.actions, report, document, wanted, trials)
+        return await trials.used(actions.actions, report, document, wanted)
 
     @server.feature(lsp.CODE_ACTION_RESOLVE)
     async def resolve(ls: CudaServer, action: lsp.CodeAction) -> lsp.CodeAction:
@@ -206,7 +207,10 @@ def _wire_reading(server: CudaServer) -> None:
         report = await _report_of(ls, session, document)
         if report is not None:
             trials = ls.trials(session, document, _CHOSEN_WAIT)
-            await asyncio.to_thread(actions.resolved, action, report, document, trials)
+            mending = trials.used(actions.resolved, action, report, document)
+            with contextlib.suppress(UserCancelled):
+                async with Progress.shown(ls, action.title) as progress:
+                    await progress.unless_cancelled(mending)
         return action
 
     @server.feature(
@@ -216,15 +220,11 @@ def _wire_reading(server: CudaServer) -> None:
     async def pull(
         ls: CudaServer, params: lsp.DocumentDiagnosticParams
     ) -> lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport:
-        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
-        report = None
+        document = ls.workspace.get_text_document(params.text_document.uri)
         if (session := ls.session) is not None:
             known = (document.uri, document.version, document.source)
-            report = await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
-            report = report or session.report(document.uri)
-            report = ls.with_checks(report, document.source) if report else None
-        items = diagnostics(report, document, ls.settings.documentation) if report else []
-        result = f"{document.version}:{hash(str(items))}"
+            await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
+        items, result = ls.pulled(document)
         if params.previous_result_id == result:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=result)

@@ -24,12 +24,11 @@ from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.files import read_text
 from cuda_lsp.model import Code, Position, Severity, SourceRange
 from cuda_lsp.report.explain import page_url
-from cuda_lsp.server.client_progress import Progress
+from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.diagnostics import SOURCE
 from cuda_lsp.server.positions import path_of, to_client, uri_of
 from cuda_lsp.server.pygls_fixes import Document
 
-_POLL = 0.1
 _Json = Mapping[str, Any]
 
 
@@ -48,21 +47,18 @@ class WorkspaceCheck:
         if self.running:
             return "the workspace is being checked already"
         self.running = True
-        progress = await Progress.begin(server, "Checking the CUDA files of the workspace")
         try:
-            said = await _output(folders, progress)
-            if said is None:
-                progress.end("cancelled")
-                return None
-            output, problem = said
-            progress.end("done")
-            if not output:
-                return problem or "the check said nothing"
-            files: list[_Json] = json.loads(output)["files"]
-            told = _Told(base, server.workspace.position_codec)
-            found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
+            async with Progress.shown(server, "Checking the CUDA files of the workspace") as progress:
+                output, problem = await progress.unless_cancelled(_output(folders))
+                if not output:
+                    return problem or "the check said nothing"
+                files: list[_Json] = json.loads(output)["files"]
+                told = _Told(base, server.workspace.position_codec)
+                found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
             self._publish(server, found)
             return _summary(files)
+        except UserCancelled:
+            return None
         finally:
             self.running = False
 
@@ -82,8 +78,8 @@ def _summary(files: Sequence[_Json]) -> str:
     return f"{len(files)} files, {len(kernels)} kernels: {counts}; {findings} findings"
 
 
-async def _output(folders: Sequence[Path], progress: Progress) -> tuple[str, str] | None:
-    """What ``check`` prints, and its last complaint; None: somebody has cancelled it."""
+async def _output(folders: Sequence[Path]) -> tuple[str, str]:
+    """What ``check`` prints, and its last complaint. It ends with who waits for it."""
     options = ("check", "--format", "json", "--fail-on", "never")
     process = await asyncio.create_subprocess_exec(
         *python_command("cuda_lsp.cli.child", *options, *map(str, folders)),
@@ -93,19 +89,15 @@ async def _output(folders: Sequence[Path], progress: Progress) -> tuple[str, str
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    ending = asyncio.ensure_future(process.communicate())
     try:
-        while not (await asyncio.wait({ending}, timeout=_POLL))[0]:
-            if progress.cancelled():
-                return None
-        output, complaints = ending.result()
+        output, complaints = await process.communicate()
         lines = complaints.decode("utf-8", "replace").strip().splitlines()
         return output.decode("utf-8", "replace"), lines[-1] if lines else ""
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with the processes of the files
-            await ending
+            await process.wait()
 
 
 @define

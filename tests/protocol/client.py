@@ -21,6 +21,7 @@ class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
 
     ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
+    ``refreshes``: it pulls diagnostics and is told when there are others.
     ``folders``: below the root, a workspace of several; ``configured`` has the settings of each by name.
     """
 
@@ -32,6 +33,7 @@ class Client:
         *,
         resolves: bool = False,
         general: Json | None = None,
+        refreshes: bool = False,
         folders: tuple[str, ...] = (),
         **environment: str,
     ):
@@ -49,6 +51,7 @@ class Client:
         self.notifications: list[tuple[float, Json]] = []
         self.answers: dict[int, Json] = {}
         self.requests: dict[str, Json] = {}  # of the server's, the last of each kind
+        self.requested: list[str] = []  # all of them, by method
         self.errors: list[bytes] = []
         self.versions: dict[str, int] = {}
         self.number = 0
@@ -63,6 +66,9 @@ class Client:
         several = [{"uri": (root / name).as_uri(), "name": name} for name in folders]
         if folders:
             offered["workspace"] = {"workspaceFolders": True, "configuration": True}
+        if refreshes:
+            options = {**(options or {}), "diagnostics": "pull"}
+            offered["workspace"] = {"diagnostics": {"refreshSupport": True}}
         self.capabilities = self.request(
             "initialize",
             {
@@ -214,8 +220,9 @@ class Client:
 
     def _keep(self, moment: float, message: Json) -> None:
         if "id" in message and "method" in message:
-            self.requests[message["method"]] = message["params"]
-            items = message["params"].get("items", []) if message["params"] else []
+            self.requests[message["method"]] = message.get("params") or {}
+            self.requested.append(message["method"])
+            items = self.requests[message["method"]].get("items", [])
             names = [str(item.get("scopeUri")).rpartition("/")[2] for item in items]
             configured = [self.configured.get(name, {}) for name in names]
             results: Json = {"workspace/configuration": configured, "window/showDocument": {"success": True}}

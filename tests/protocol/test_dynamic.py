@@ -433,3 +433,18 @@ def test_a_program_that_wants_arguments_says_so_and_takes_them(trusted: Client) 
     assert any("exit status 0" in text and "1 confirmed" in text for text in shown(trusted)), shown(trusted)
     printed = [m["params"] for _, m in trusted.notifications if m["method"] == "cuda-lsp/programOutput"]
     assert printed and printed[0]["text"] == "usage: a N\n"
+
+
+@needs_nvcc
+def test_without_a_gpu_a_program_runs_on_the_emulator_and_that_is_information(tmp_path: Path) -> None:
+    environment = {"CUDA_VISIBLE_DEVICES": "-1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    client = Client(tmp_path, "utf-16", {"trusted": True}, **environment)
+    client.open("a.cu", RACY.replace("void launch(int* out) { neighbour<<<1, 64>>>(out); }\n", PROGRAM))
+    client.settled("a.cu", 1)
+    run = {"command": "cuda-lsp.runProgram", "arguments": [client.uri("a.cu")]}
+    client.request("workspace/executeCommand", run, 2 * PATIENCE)
+    (told,) = [m["params"] for _, m in client.notifications if m["method"] == "window/showMessage"]
+    assert told["type"] == 3, told
+    assert "exit status 0" in told["message"] and "1 confirmed" in told["message"]
+    assert "on the CPU: " in told["message"]  # and why, with what there is to do
+    assert client.close() == 0

@@ -1,22 +1,20 @@
 """Reading text takes time in proportion to it: no pattern of the front end, no reader of host code blows up.
 
-Every compiled pattern of the front end is found by importing its modules. From its own syntax come texts that
-repeat what it repeats, behind what leads there, and end as it does not expect: where a pattern has two ways
-to share out a text, four times the text takes sixteen times as long.
+Every compiled pattern of the front end is found by importing its modules; ``linear_time`` makes its texts.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import pkgutil
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from linear_time import blows_up, found_everywhere, outgrows
 
 import cuda_lsp.frontend as frontend
 from cuda_lsp.blanked import blanked
@@ -30,20 +28,6 @@ from cuda_lsp.frontend.unread_kernels import unread_kernels
 from cuda_lsp.repairs.atomic_calls import atomic_extreme
 from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.updates import Update
-
-try:
-    from re import _constants as codes
-    from re import _parser as parser
-except ImportError:  # Python 3.10
-    import sre_constants as codes
-    import sre_parse as parser
-
-_LENGTHS = (20, 60, 250, 1_000, 4_000, 16_000)
-_NEGLIGIBLE = 0.03
-"""Seconds of CPU time within which nobody asks how they grew."""
-_GROWTH = 10
-"""Of the time, for four times the text: between 4, which is in proportion, and 16, which is its square."""
-_ENDS = ("\0", "", "\n")
 
 
 def _compiled() -> dict[str, re.Pattern[Any]]:
@@ -60,120 +44,9 @@ def _compiled() -> dict[str, re.Pattern[Any]]:
 PATTERNS = _compiled()
 
 
-def _characters(members: Any) -> list[str]:
-    """Some characters of a set."""
-    found: list[str] = []
-    negated = members and members[0][0] is codes.NEGATE
-    for code, value in members:
-        if code is codes.LITERAL:
-            found.append(chr(value))
-        elif code is codes.RANGE:
-            found.append(chr(value[0]))
-        elif code is codes.CATEGORY:
-            found += {codes.CATEGORY_SPACE: [" ", "\n"], codes.CATEGORY_DIGIT: ["1"]}.get(value, ["a"])
-    return [c for c in 'a (<[,=*/"\\' if c not in found] if negated else found or ["a"]
-
-
-def _samples(item: Any) -> list[str]:
-    """Texts that one element of a pattern matches, roughly."""
-    code, value = item
-    if code is codes.LITERAL:
-        return [chr(value)]
-    if code is codes.NOT_LITERAL:
-        return [c for c in ("a", " ", "(") if c != chr(value)]
-    if code is codes.ANY:
-        return ["a", " ", "/"]
-    if code is codes.IN:
-        return _characters(value)
-    if code is codes.BRANCH:
-        return [_sample(branch) for branch in value[1]]
-    if code is codes.SUBPATTERN:
-        return [_sample(value[-1])]
-    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-        return [text * max(1, value[0]) for text in _samples_of(value[2])]
-    return [""]
-
-
-def _samples_of(items: Any) -> list[str]:
-    return _samples(items[0]) if len(items) == 1 else [_sample(items)]
-
-
-def _sample(items: Any) -> str:
-    return "".join(_samples(item)[0] if _samples(item) else "" for item in items)
-
-
-def _repeats(items: Any, before: str) -> Iterator[tuple[str, list[str]]]:
-    """What leads to each repetition of a pattern, and what it may repeat."""
-    for item in items:
-        code, value = item
-        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            if value[1] > 1:
-                yield before, _samples_of(value[2])
-            yield from _repeats(value[2], before)
-        elif code is codes.SUBPATTERN:
-            yield from _repeats(value[-1], before)
-        elif code is codes.BRANCH:
-            for branch in value[1]:
-                yield from _repeats(branch, before)
-        elif code in (codes.ASSERT, codes.ASSERT_NOT):
-            yield from _repeats(value[1], before)
-        before += (_samples(item) or [""])[0]
-
-
-def _pumps(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str]]:
-    """(beginning, what is repeated) of texts that try a pattern."""
-    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
-    tree = parser.parse(
-        source, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
-    )
-    found: dict[tuple[str, str], None] = {}
-    for before, bodies in _repeats(tree, ""):
-        for body in {*bodies, " "}:
-            found |= {(before, body): None, ("", before + body): None, (before, before + body): None}
-        found[("", before)] = None
-    whole = _sample(tree)
-    return iter([*found, ("", whole), ("", whole[:-1])])
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    """CPU time without the garbage collector, whose rounds grow with all that the test process holds."""
-    gc.disable()
-    begun = time.process_time()
-    try:
-        work()
-        return time.process_time() - begun
-    finally:
-        gc.enable()
-
-
-def _blows_up(work: Callable[[int], Callable[[], object]]) -> bool:
-    """Whether more text takes out of proportion longer; told with the shortest that shows it."""
-    before = _NEGLIGIBLE
-    for length in _LENGTHS:
-        taken = _seconds(work(length))
-        if taken > _GROWTH * max(before, _NEGLIGIBLE / _GROWTH):
-            before = max(_seconds(work(length // 4)) for _ in range(3))
-            again = (_seconds(work(length)) for _ in range(5))  # other processes disturb some, not all
-            if min(taken, *again) > _GROWTH * max(before, 1e-4):
-                return True
-        before = taken
-    return False
-
-
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_takes_time_in_proportion_to_the_text(name: str) -> None:
-    pattern = PATTERNS[name]
-    for begin, body in _pumps(pattern):
-        for end in _ENDS if body else ():
-
-            def work(
-                length: int, begin: str = begin, body: str = body, end: str = end
-            ) -> Callable[[], object]:
-                text: Any = begin + body * (length // len(body)) + end
-                text = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
-                return lambda: sum(1 for _ in pattern.finditer(text))
-
-            assert not _blows_up(work), f"{name} over {begin!r} + {body!r} * n + {end!r}"
+    assert outgrows(PATTERNS[name], found_everywhere) is None
 
 
 # What fills host code and is never finished, each the beginning of something that a reader looks for.
@@ -206,7 +79,7 @@ def test_host_code_is_read_in_proportion_to_its_length(reader: str, around: str)
                 text = around + body * (length // len(body)) + space * length + "k<<<n, b>>>(n);"
                 return lambda: read(text)
 
-            assert not _blows_up(work), f"{reader} over {around!r} + {body!r} * n + {space!r} * n"
+            assert not blows_up(work), f"{reader} over {around!r} + {body!r} * n + {space!r} * n"
 
 
 @pytest.mark.parametrize("length", [400, 2_000, 40_000])
@@ -239,7 +112,7 @@ def test_what_a_repair_reads_of_a_condition_takes_time_in_proportion(pump: str) 
         condition = pump * (length // len(pump)) + "x"
         return lambda: atomic_extreme(update, condition)
 
-    assert not _blows_up(work)
+    assert not blows_up(work)
 
 
 def test_the_lines_that_a_repair_changed_are_found_among_many_alike() -> None:
@@ -247,7 +120,7 @@ def test_the_lines_that_a_repair_changed_are_found_among_many_alike() -> None:
         old = "\n" * length
         return lambda: difference(old + "a\nb\n" + old, old + "b\na\n" + old)
 
-    assert not _blows_up(work)
+    assert not blows_up(work)
 
 
 def test_the_positions_of_one_long_line() -> None:
@@ -255,4 +128,4 @@ def test_the_positions_of_one_long_line() -> None:
         source = SourceText(Path("a.cu"), "é" * length)
         return lambda: [source.position(offset) for offset in range(2 * length)]
 
-    assert not _blows_up(work)
+    assert not blows_up(work)

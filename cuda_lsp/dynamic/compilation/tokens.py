@@ -17,16 +17,17 @@ from attrs import frozen
 
 _TOKEN = re.compile(
     r"""\s+
-    |//[^\n]*|/\*.*?\*/
-    |(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-    |(?:u8|[uUL])?"(?:\\.|[^"\\])*"\w*
-    |(?:u8|[uUL])?'(?:\\.|[^'\\])+'
+    |//[^\n]*|/\*.*?(?:\*/|\Z)
+    |(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z)
+    |(?:u8|[uUL])?"(?:\\.|[^"\\])*(?:"\w*|\Z)
+    |(?:u8|[uUL])?'(?:\\.|[^'\\])+(?:'|\Z)
     |\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*
     |[A-Za-z_$\x80-\U0010ffff][\w$]*
     |<<<|>>>|<<=|>>=|<=>|->\*|\.\.\.|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|\#\#
     |.""",
     re.X | re.S,
 )
+_RAW = re.compile(r'R"([^()\\\s]{0,16})\(')
 _MARKER = re.compile(r'#\s+(\d+)\s+"((?:[^"\\]|\\.)*)"((?:\s+\d)*)')
 _WORD, _NAME = re.compile(r"[\w.\"']"), re.compile(r"[A-Za-z_$]")
 _CLOSING = frozenset(")];}")
@@ -125,12 +126,18 @@ class _Rewriter:
 
     def _whole_raw_strings(self, row: str, lines: Sequence[str], following: int) -> str:
         """The row, joined with those that a raw string continues on."""
-        while 'R"' in row and following < len(lines):
-            opened = re.search(r'R"([^()\\\s]{0,16})\((?:(?!\)\1").)*$', row, re.S)
-            if opened is None:
-                break
-            row += "\n" + lines[following]
-            following += 1
+        at = 0
+        while (opened := _RAW.search(row, at)) is not None:
+            closing = f'){opened[1]}"'
+            if (at := row.find(closing, opened.end())) < 0:
+                rest = range(following, len(lines))
+                last = next((number for number in rest if closing in lines[number]), len(lines) - 1)
+                row = "\n".join((row, *lines[following : last + 1]))
+                following = last + 1
+                at = row.find(closing, opened.end())
+                if at < 0:
+                    break
+            at += len(closing)
         return row
 
     def _split(self, name: str, line: int, row: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 Read = Callable[[int, int], bytes]  # address, bytes
 
-_SPECIFIER = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|t|j|L)?([diouxXcsfFeEgGaAp%])")
+_SPECIFIER = re.compile(r"%([-+ #0]*)(\*|[1-9]\d*)?(?:\.(\*|\d+))?(hh|h|ll|l|z|t|j|L)?([diouxXcsfFeEgGaAp%])")
 _LONGEST = 1 << 12
 
 

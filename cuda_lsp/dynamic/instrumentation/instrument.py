@@ -87,7 +87,7 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
 
 
 def _body_of(ptx: str) -> str:
-    return re.sub(r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
+    return re.sub(r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
 
 
 _Path = tuple[tuple[str, int], ...]  # call instructions, outermost first

@@ -32,7 +32,7 @@ from cuda_lsp.model import ToolError
 
 _FORMAT = 2
 _SECONDS = 300.0
-_UNDEFINED = re.compile(r"undefined reference to [`'](.+)'")
+_UNDEFINED = re.compile(r"undefined reference to [`']((?:(?!undefined reference)[^\n])+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
 _WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
 _CUDAS = re.compile(

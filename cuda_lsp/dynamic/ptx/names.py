@@ -15,7 +15,7 @@ from typing import Any
 
 _HASHED = re.compile(r"(_INTERNAL_|_GLOBAL__N__|__nv_static_\d+__)[0-9a-f]{8}(?=_\d+_)")
 _TEMPORARY = re.compile(r"(tmpxft_)[0-9a-f]{8}(?=_)")  # CUDA 11 and older name their own files
-_ANONYMOUS = re.compile(r"\d+_GLOBAL__N__[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}")
+_ANONYMOUS = re.compile(r"(?<!\d)\d+_GLOBAL__N__[0-9a-f]{8}_\d{1,9}_\w{1,400}?_[0-9a-f]{8}")
 _OPENING, _CLOSING = "<([{", ">)]}"
 
 

@@ -88,7 +88,7 @@ _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uU]?$")
 _HEX_FLOAT = re.compile(r"(-?)0([fFdD])([0-9a-fA-F]+)$")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?$")
 _SYMBOL = re.compile(r"[A-Za-z_$%][\w$.]*$")
-_ADDED = re.compile(r"(.*?)\s*([+-])\s*(\d\w*|-\d\w*)$")
+_ADDED = re.compile(r"([+-])\s*(-?\d\w*)$")
 
 
 def parse_integer(text: str) -> int:
@@ -139,23 +139,28 @@ def _hex_float(sign: str, kind: str, digits: str) -> FloatOperand:
     return FloatOperand(-value if sign else value, single)
 
 
+def _base_and_offset(text: str) -> tuple[str, int]:
+    """What a number is added to, and the number; 0 where none is."""
+    added = _ADDED.search(text)
+    if added is None:
+        return text, 0
+    offset = parse_integer(added[2])
+    return text[: added.start()].rstrip(), -offset if added[1] == "-" else offset
+
+
 def _symbol(text: str) -> Operand:
     if text.startswith("generic(") and text.endswith(")"):
         return _symbol(text[len("generic(") : -1].strip())
-    match = _ADDED.match(text)
-    if match and _SYMBOL.match(match[1]):
-        offset = parse_integer(match[3])
-        return SymbolOperand(match[1], -offset if match[2] == "-" else offset)
+    base, offset = _base_and_offset(text)
+    if base != text and _SYMBOL.match(base):
+        return SymbolOperand(base, offset)
     if not _SYMBOL.match(text):
         raise ValueError(f"not a PTX operand: {text!r}")
     return RegisterOperand(text) if text.startswith("%") else SymbolOperand(text)
 
 
 def _address(text: str) -> AddressOperand:
-    match = _ADDED.match(text)
-    base, offset = (match[1], parse_integer(match[3])) if match else (text, 0)
-    if match and match[2] == "-":
-        offset = -offset
+    base, offset = _base_and_offset(text)
     if _INTEGER.match(base):
         return AddressOperand(None, parse_integer(base) + offset)
     operand = _symbol(base)

@@ -38,9 +38,9 @@ class PtxSyntaxError(ValueError):
     """The text is not PTX as we know it; the message names the statement."""
 
 
-_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.S)
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
 _SPACE = re.compile(r"\s*")
-_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)[ \t]*:(?!:)")
+_LABEL = re.compile(r"(?<![\w$%])([A-Za-z_$%][\w$]*)[ \t]*:(?!:)")
 _LINE_DIRECTIVE = re.compile(r"\.(?:loc|file|version|target|address_size)\b[^\n]*")
 _SECTION = re.compile(r"\.section\b[^{]*\{[^}]*\}")
 _STATEMENT = re.compile(r'(?:[^;"]|"[^"]*")*;')
@@ -48,14 +48,14 @@ _FUNCTION = re.compile(r"(?:\.(visible|extern|weak|common)\s+)?\.(entry|func)\b"
 _NAME = re.compile(r"[\w$%]+")
 _FUNCTION_HEAD_END = re.compile(r'(?:[^;{"]|"[^"]*";?)*([;{])')
 _FUNCTION_DIRECTIVE = re.compile(r'\.[a-z][^.";]*(?:"[^"]*";?)?')
-_INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*);$", re.S)
+_INSTRUCTION = re.compile(r"(?:@\s*(?:(!)\s*)?([%\w$]+)\s+)?([a-z][\w.:]*)(?![\w.:])\s*((?:\S.*)?);$", re.S)
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:\s*,\s*(.*))?")
 _INLINED = re.compile(r"inlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
 _INLINED_FUNCTION = re.compile(r"function_name\s+([\w$]+)")
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 _REGISTER_RANGE = re.compile(r"([%\w$]+)<(\d+)>$")
-_LIST_DIRECTIVE = re.compile(r"\.(branchtargets|calltargets)\s+(.*);$", re.S)
-_PROTOTYPE = re.compile(r"\.callprototype\s*(?:\((.*?)\))?\s*_\s*(?:\((.*?)\))?[^)]*;$", re.S)
+_LIST_DIRECTIVE = re.compile(r"\.(branchtargets|calltargets)\s+((?:\S.*)?);$", re.S)
+_PROTOTYPE = re.compile(r"\.callprototype\s*(?:\(([^()]*)\)\s*)?_(?:\s*\(([^()]*)\))?[^)]*;$", re.S)
 _DECLARATION = re.compile(
     r"(?:\.(visible|extern|weak|common)\s+)?\.(reg|shared|global|const|local|param|tex)\b(.*)$", re.S
 )
@@ -122,10 +122,11 @@ class _Reader:
         return match
 
     def _statement(self) -> str:
-        match = self._take(_STATEMENT)
+        match = _STATEMENT.match(self.text, self.position)
         if not match:
             shown = self.text[self.position : self.position + 60].split("\n")[0]
             raise PtxSyntaxError(f"PTX statement without an end: {shown!r}")
+        self.position = match.end()
         return match[0]
 
     def _parenthesised(self) -> str | None:
