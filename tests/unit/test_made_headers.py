@@ -38,9 +38,7 @@ def verdict(path: Path) -> Verdict:
     return next(kernel.verdict for kernel in checked(path).kernels)
 
 
-CONFIGURE = (
-    "configure_file(${CMAKE_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/include/mine/config.h)\n"
-)
+CONFIGURE = "configure_file(${CMAKE_SOURCE_DIR}/cmake/config.h.in ${BINARY_DIR}/include/mine/config.h)\n"
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ NO_CONVENTIONS = Conventions()
 def conventions_of(text: str, undeclared: Sequence[str] = ()) -> Conventions:
     """Declarations of the well-known names that ``text`` uses and does not define.
 
-    ``undeclared``: names of which clang says so; what the text defines them to be stands in a branch not taken.
+    ``undeclared``: names of which clang says so: what the text defines them to be is in a branch not taken.
     """
     pieces: list[str] = []
     names: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Headers that a build writes from templates of the project: CMake's ``configure_file(config.h.in config.h)``.
+"""Headers that a build writes from templates of the project: `configure_file(config.h.in config.h)` of CMake.
 
 Such a header is nowhere before a build was made. Its text is the template's, with the values that ``set``
 gives in the project's CMake files; lines with values that nothing tells are left out, so that what hangs
