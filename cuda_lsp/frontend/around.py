@@ -15,7 +15,7 @@ from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.source_text import resolved_name
-from cuda_lsp.frontend.surroundings import nearby_headers, units
+from cuda_lsp.frontend.surroundings import made_headers, nearby_headers, units
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.guessed import Guessed
 from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
@@ -60,6 +60,7 @@ class Around:
         """Headers have changed on disk, or come, or gone."""
         self._included = None
         nearby_headers.forget()
+        made_headers.forget()
         units.forget()
         unit = self.guessed.unit
         if unit is not None:

@@ -39,6 +39,10 @@ BODIES = {
     "random numbers": "curandState s; curand_init(1, 2, 3, &s); a[0] = curand_uniform(&s);",
     "limits": 'static_assert(std::numeric_limits<int>::max() == 2147483647, ""); a[0] = INFINITY + FLT_MAX;',
     "traits": 'static_assert(std::is_same<int, int>::value, ""); a[0] = std::max(1, 2);',
+    "how objects are made": "struct P { float x; }; static_assert(std::is_nothrow_move_assignable<P>::value && std::is_trivially_destructible<P>::value"
+    ' && std::is_constructible<int, float>::value && !std::is_assignable<int, int>::value && std::is_copy_constructible<P>::value, ""); a[0] = 0;',
+    "digits and rounding": "static_assert(std::numeric_limits<int>::digits10 == 9 && std::numeric_limits<float>::digits == 24 &&"
+    ' std::numeric_limits<float>::round_style == std::round_to_nearest, ""); a[0] = __hisinf(__float2half(1.f));',
     "aligned shared memory": "__shared__ alignas(16) float s[4]; __shared__ alignas(float4) float t[4]; a[0] = s[0] + t[0];",
     "memory": 'memcpy(a, a + 1, 4); a[0] = __ldg(a + 1); __stcs(a, 1.f); assert(a[0] > 0); printf("%f", a[0]);',
     "time and traps": "a[0] = clock() + clock64(); __nanosleep(10); __trap();",

@@ -232,6 +232,21 @@ def test_words_of_a_header_that_is_made_by_the_build_are_known(tmp_path: Path) -
     assert any("AB_CONSTEXPR" in error.message for error in report.errors)
 
 
+def test_a_word_that_is_defined_in_a_branch_not_taken_is_taken_by_convention(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "small.h").write_text(
+        "#ifdef MY_OWN_COMPILER\n#define AB_CONSTEXPR constexpr\n#else\n#include <made/compilers.h>\n#endif\n"
+        "template <class T> struct Wide { T v; };\n"
+        "template <class T> AB_CONSTEXPR __device__ inline Wide<T> twice(Wide<T> a) { return {a.v + a.v}; }\n"
+    )
+    path = tmp_path / "k.cu"
+    path.write_text(
+        '#include "small.h"\n__global__ void k(Wide<int>* a) { a[threadIdx.x] = twice(a[threadIdx.x]); }\n'
+        "void f(Wide<int>* a) { k<<<1, 64>>>(a); }\n"
+    )
+    assert checked(path).kernels[0].verdict is Verdict.RACE_FREE
+
+
 def test_what_headers_name_is_taken_by_convention_too(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "half.h").write_text("#include <ATen/ATen.h>\nusing phalf = at::Half;\n")

@@ -44,7 +44,7 @@ CUDA_LSP_BOTH1(hrcp) CUDA_LSP_BOTH1(__habs) CUDA_LSP_BOTH1(__hneg) CUDA_LSP_BOTH
 #undef CUDA_LSP_BOTH2
 template <class T> T __hfma(T, T, T); template <class T> T __hfma2(T, T, T);
 template <class T> bool __hgt(T, T); template <class T> bool __hlt(T, T); template <class T> bool __hge(T, T); template <class T> bool __hle(T, T);
-template <class T> bool __heq(T, T); template <class T> bool __hne(T, T); template <class T> bool __hisnan(T); template <class T> T __hgt2(T, T);
+template <class T> bool __heq(T, T); template <class T> bool __hne(T, T); template <class T> bool __hisnan(T); int __hisinf(__half); int __hisinf(__nv_bfloat16); template <class T> T __hgt2(T, T);
 __half __float2half(float); __half __float2half_rn(float); __half __double2half(double); float __half2float(__half); __half __int2half_rn(int); int __half2int_rz(__half); int __half2int_rn(__half);
 #define CUDA_LSP_ROUNDED(n, T) __half __##n##2half_rn(T); __half __##n##2half_rz(T); __half __##n##2half_rd(T); __half __##n##2half_ru(T); T __half2##n##_rn(__half); T __half2##n##_rz(__half); T __half2##n##_rd(__half); T __half2##n##_ru(__half);
 CUDA_LSP_ROUNDED(uint, unsigned) CUDA_LSP_ROUNDED(short, short) CUDA_LSP_ROUNDED(ushort, unsigned short) CUDA_LSP_ROUNDED(ll, long long) CUDA_LSP_ROUNDED(ull, unsigned long long)

@@ -15,6 +15,7 @@ _TOKEN = re.compile(
     r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:\[\]])"
 )
 _SPACE = re.compile(r"\s*")
+_TYPED = re.compile(r"<[\w:*\s,]{1,80}>(?=\s?\()")
 SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2,
     "__nv_bfloat16": 2, "int": 4, "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8,
@@ -44,7 +45,7 @@ Lookup = Callable[[str], int]
 Returned = Callable[[str, Sequence[int | None]], int]
 """What a function gives for arguments, None for those that are not known. Raises NotConstant.
 
-``name[]`` gives an array's element, ``sizeof name`` how many bytes it has.
+``name[]`` gives an array's element, ``sizeof name`` how many bytes it has, ``name<T>`` is called for a type.
 """
 
 
@@ -191,6 +192,11 @@ class _Parser:
             return self._call_of(name)
         if self.token == "[":
             return self._element(name)
+        typed = _TYPED.match(self.text, self.position - 1) if self.token == "<" else None
+        if typed is not None:
+            self.position = typed.end()
+            self._next()
+            return self._call_of(name + typed[0])
         try:
             return self.lookup(name)
         except NotConstant:
@@ -233,7 +239,7 @@ class _Parser:
         self._expect(")")
         return value
 
-    def _sizeof(self) -> int:
+    def _sizeof(self) -> int | None:
         self._expect("(")
         words: list[str] = []
         while self.token not in (")", None):
@@ -246,9 +252,12 @@ class _Parser:
         sizes = [
             SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in SIZES
         ]
-        if not sizes:
+        if sizes:
+            return sizes[-1]
+        try:
             return self.returned(f"sizeof {''.join(words)}", ())
-        return sizes[-1]
+        except NotConstant:
+            return None
 
     def _call(self, name: str) -> int | None:
         if name == "static_cast":

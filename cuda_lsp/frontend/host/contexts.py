@@ -18,6 +18,7 @@ from cuda_lsp.frontend.host.branches import rounds, values_at, worlds
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
+from cuda_lsp.frontend.host.known_values import size_of, sized_type
 from cuda_lsp.frontend.host.passed_types import renamed
 from cuda_lsp.model import Extents
 
@@ -106,8 +107,9 @@ class Ways:
         for facts in local_facts(file, at, texts.needed):
             for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
                 needed = _missing(file, at, texts.needed, given)
+                needed |= _sizes_of_types(file, at, texts.needed, given) if needed else frozenset()
                 passed = _passed(function, needed) if function is not None and depth else ()
-                types = _named_types(function, texts.types) if function is not None and depth else ()
+                types = _named_types(function, texts.types, passed) if function and depth else ()
                 if function is None or not (passed or types):
                     yield Context(given, given, None, function is not None and function.name == "main")
                     continue
@@ -156,15 +158,23 @@ def _missing(file: HostFile, at: int, texts: Iterable[str], given: Given) -> fro
     return frozenset[Key]().union(*(file.constants.missing(text, at, given) for text in texts))
 
 
-def _named_types(function: HostFunction, texts: Iterable[str]) -> tuple[str, ...]:
-    """The template parameters of a function that some texts name."""
+def _sizes_of_types(file: HostFile, at: int, texts: Iterable[str], given: Given) -> frozenset[Key]:
+    """Of all that the texts are made of, whatever branches tell: who tries other values needs them."""
+    missing = _missing(file, at, texts, Given({}, given.taken))
+    return frozenset(key for key in missing if sized_type(key[0]) is not None)
+
+
+def _named_types(function: HostFunction, texts: Iterable[str], keys: Iterable[Key]) -> tuple[str, ...]:
+    """The template parameters of a function that some texts name, or whose sizes are needed."""
     words = {word for text in texts for word in _WORD.findall(text)}
+    words |= {type for name, _ in keys if (type := sized_type(name)) is not None}
     return tuple(name for name in function.template if name in words)
 
 
 def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
     """Those of the missing values that callers of the function pass, as arguments or template arguments."""
     names = {name for name, _ in function.parameters} | set(function.template)
+    names |= set(map(size_of, function.template))
     return tuple(
         (name, position)
         for name, position in sorted(missing)
@@ -187,7 +197,11 @@ def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterat
 
 
 def _argument(function: HostFunction, call: Call, name: str) -> str | None:
-    """What a call gives for a parameter, or its default."""
+    """What a call gives for a parameter, or its default; of the size of a type, how that is written there."""
+    type = sized_type(name)
+    if type is not None:
+        passed = _argument(function, call, type)
+        return f"sizeof({passed.strip()})" if passed is not None else None
     if name in function.template:
         given = (call.template_arguments or "").split(",")
         index = function.template.index(name)

@@ -1,57 +1,45 @@
 """Names of host code that hold one known value: what launch configurations and arguments are made of.
 
-A name has the value of the definition that is visible at the use, or of the last assignment that every way
-from there to the use comes by, when nothing else in between writes the name or takes its address. A wrong
-constant could hide a bug, so whatever is in doubt is "not constant". ``Given`` tells values besides: of
-parameters, as one caller passes them, and of what a branch has compared.
+A name has the value of what reaches its use (``reaching``). A wrong constant could hide a bug, so whatever is
+in doubt is "not constant". ``Given`` tells values besides: of parameters, as one caller passes them, and of what
+a branch has compared.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Generator, Mapping, Sequence, Set
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
 from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
-    Definition,
-    Write,
-    assigned,
-    definitions_of,
     in_namespaces_only,
     scope_of,
-    writes_member,
-    writes_of,
 )
-from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.known_values import (
     NOTHING_GIVEN,
     UNKNOWN,
     Given,
     Key,
-    Reached,
     all_known,
+    size_of,
+    sized_type,
 )
+from cuda_lsp.frontend.host.reaching import Reaching
 from cuda_lsp.frontend.host.tables import Tables
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
-_UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
-_CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
-_DEPTH = 8  # definitions followed
-_MOST_WRITES = 256
-"""Writes to one name in its scope; more are not looked through."""
-_MOST_WORK = 4_000_000  # characters of definitions read for one file: with eight levels 30**8 names
+_DEPTH = 12  # definitions followed
+_MOST_WORK = 4_000_000  # characters of definitions read for one file: each level may multiply names
 
 
-class HostConstants:
+class HostConstants(Reaching):
     """Constants of one file, what the preprocessor leaves out being blank.
 
     ``headers``: the constants of files that it includes, for names that it does not define itself.
@@ -61,22 +49,16 @@ class HostConstants:
     def __init__(
         self, text: HostText, headers: Sequence[HostConstants] = (), doubtful: Sequence[tuple[int, int]] = ()
     ) -> None:
-        self._text = text
-        self._plain = text.plain
+        super().__init__(text, headers, doubtful)
         self._headers = headers
-        self._given = NOTHING_GIVEN
         self._missed: set[Key] = set()
+        self._values: dict[tuple[str, int], tuple[int | None, int]] = {}  # here, and how deep it was sought
         self._work = 0
-        self._braces = text.braces
-        self.functions = HostFunctions(text)
         self.tables = Tables(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
         self._called = called_macros(self._plain)
-        self._branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
-        self._definitions = definitions_of(text, self._branches)
-        self._writes = writes_of(self._plain)
 
     # ---------------------------------------------------------------------------------- what is asked
 
@@ -96,7 +78,7 @@ class HostConstants:
 
     def missing(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> frozenset[Key]:
         """What an extent, or an integer, hangs on that is not known."""
-        with self.knowing(given):
+        with self.knowing(given), self._on_a_way(self._given):
             self._missed = set()
             self._extents(text, before, _DEPTH)
             return frozenset(self._missed)
@@ -107,134 +89,40 @@ class HostConstants:
         known = Given({key: given[name] for name, key in keys.items() if key is not None})
         return self.extents(text, before, known)
 
-    def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
-        """What tells the value of a name (or of a component) at a place; None: nothing does."""
-        value = self.reached(name, before, axis)
-        return (name, value.position) if value is not None else None
-
-    def declared(self, name: str, before: int) -> Key | None:
-        """What tells the value that a name has where it is declared: of parameters, what is passed."""
-        definition = self._visible(name, before)
-        return (name, definition.position) if definition is not None else None
-
-    def argument(self, number: int, name: str, at: int) -> str:
-        """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
-        found = self._visible(name, at)
-        return f"#u{number}" if found and _UNSIGNED.search(self.words_of(found)) else f"#{number}"
-
-    def writes(self, names: Set[str], begin: int, end: int) -> bool:
-        """Whether a stretch of the text writes to one of the names."""
-        places = (self._written.get(name, ()) for name in names)
-        return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
-
-    def writes_member(self, variable: str, member: str, at: int) -> bool:
-        """Whether the function around a place writes to ``variable.member``, or takes its address."""
-        function = self.functions.around(at)
-        begin, end = (function.body, function.end) if function is not None else (0, len(self._plain))
-        return writes_member(self._plain, begin, end, variable, member)
-
-    def words_of(self, definition: Definition) -> str:
-        """What stands before the name where it is declared, and the name."""
-        position, ends = definition.position, "(,<" if definition.text is None else ";{}"
-        first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
-        return self._plain[first + 1 : self._plain.find(" ", position)]
-
     @contextmanager
     def knowing(self, given: Given) -> Generator[None]:
         """What is asked inside without anything else given is asked on this way."""
-        outer, work, told = self._given, self._work, given != NOTHING_GIVEN
-        if told:
-            self._given, self._work = given, 0
+        if given == NOTHING_GIVEN:
+            yield
+            return
+        work, self._work = self._work, 0
+        try:
+            with self._on_a_way(given):
+                yield
+        finally:
+            self._work = work
+
+    @contextmanager
+    def _on_a_way(self, given: Given) -> Generator[None]:
+        outer = self._given, self._values
+        self._given, self._values = given, {}
         try:
             yield
         finally:
-            if told:
-                self._given, self._work = outer, work
-
-    # ------------------------------------------------------------------------------ what reaches a use
-
-    def _visible(self, name: str, before: int) -> Definition | None:
-        known = self._definitions.get(name)
-        return known.visible(before) if known else None
-
-    def reached(self, name: str, before: int, axis: str | None = None) -> Reached | None:
-        """The definition or assignment whose value the name (or its component) has; None: nobody knows."""
-        definition = self._visible(name, before)
-        if definition is None or definition.doubt:
-            return None
-        value = Reached(definition.text, definition.position, definition)
-        others = self._others(name, definition)
-        if others is None:
-            return None
-        runs = self._given.taken.runs
-        concerning = [w for w in others if (axis is None or w.axis in (None, axis)) and runs(w.position)]
-        if not concerning:
-            return value
-        function = self.functions.around(before)
-        if function is None or not function.begin <= definition.position <= function.end:
-            return None  # other functions write it
-        passed = [w for w in concerning if w.position < before]
-        elsewhere = [w for w in passed if self.functions.in_another_branch(w.position, before)]
-        for write in reversed(passed):
-            if write not in elsewhere:
-                text = assigned(self._plain, write)
-                if text is None or not self.comes_by(write.position, before):
-                    return None
-                value = Reached(text, write.position, definition)
-                break
-        later = len(concerning) > len(passed) or elsewhere
-        return value if not later or self.functions.runs_once(value.position, before) else None
-
-    def _counter(self, name: str, before: int) -> Reached | None:
-        """A loop's counter that only the loop's header changes: unknown unless given."""
-        definition = self._visible(name, before)
-        if definition is None or definition.doubt or definition.text is not None:
-            return None
-        header, others = self._text.for_header(definition.position), self._others(name, definition)
-        if header is None or others is None or any(write.position > header[1] for write in others):
-            return None
-        return Reached(None, definition.position, definition)
-
-    @cached_property
-    def _written(self) -> Mapping[str, Sequence[Write]]:
-        """The writes to each name in order, those by functions that are handed it among them."""
-        lent = self.functions.lent((self.functions, *(header.functions for header in self._headers)))
-        if not lent:
-            return self._writes
-        added = {name: [Write(place) for place in places] for name, places in lent.items()}
-        every = {name: [*self._writes.get(name, ()), *writes] for name, writes in added.items()}
-        return {**self._writes, **{name: sorted(found, key=_position) for name, found in every.items()}}
-
-    def _others(self, name: str, definition: Definition) -> list[Write] | None:
-        """The writes to a name in a definition's scope but for its own; None: too many."""
-        writes = self._written.get(name, ())
-        first = bisect_left(writes, definition.position, key=_position)
-        last = bisect_left(writes, definition.end + 1, lo=first, key=_position)
-        inner = self._definitions[name].inside(definition) if last - first <= _MOST_WRITES else None
-        if inner is None:
-            return None
-        every, hidden = writes[first:last], [(d.position, d.end) for d in inner]
-        own = [w for w in every if not any(begin <= w.position <= end for begin, end in hidden)]
-        return own[definition.writes :]
-
-    def comes_by(self, position: int, use: int) -> bool:
-        """Whether every way to ``use`` has come by the statement at ``position`` before it."""
-        block = self._braces.begin(position)
-        while block in self._given.taken.braces:
-            block = self._braces.begin(block - 1)
-        if self._braces.closing.get(block, len(self._plain)) < use or use - position > FURTHEST:
-            return False
-        if any(self._braces.begin(m.start()) == block for m in _CASE.finditer(self._plain, position, use)):
-            return False
-        return not any(begin <= position <= end < use for begin, end in self._branches)
+            self._given, self._values = outer
 
     # ------------------------------------------------------------------------------------ integers
 
     def _integer(self, text: str, before: int, depth: int) -> int | None:
+        known, sought = self._values.get((text, before), (None, -1))
+        if known is not None or sought >= depth:
+            return known
         try:
-            return self._evaluated(text, before, depth)
+            value = self._evaluated(text, before, depth)
         except (NotConstant, ValueError, RecursionError):
-            return None
+            value = None
+        self._values[text, before] = value, depth
+        return value
 
     def _evaluated(self, text: str, before: int, depth: int) -> int:
         self._work += len(text)
@@ -332,18 +220,33 @@ class HostConstants:
 
     def _of_table(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """``sizes[1]``, ``sizeof sizes`` or ``sizeof sizes[0]``."""
-        name, bracket, _ = name.removeprefix("sizeof ").partition("[")
+        name, bracket, _ = (sized_type(name) or name).partition("[")
         table, index = self.tables.visible(name, before), values[0] if values else 0
+        if table is None and not values:
+            return self._size_of_parameter(name, before)
         if table is None or index is None or not 0 <= index < len(table.elements):
             raise NotConstant(name)
         if values:
             return self._evaluated(table.elements[index], table.position, depth)
         return SIZES[table.type] * (1 if bracket else len(table.elements))
 
+    def _size_of_parameter(self, name: str, before: int) -> int:
+        """``sizeof(T)`` in a template: unknown unless given."""
+        function = self.functions.around(before)
+        if function is None or name not in function.template:
+            raise NotConstant(name)
+        key = (size_of(name), function.begin)
+        given = self._given.values.get(key)
+        if not isinstance(given, int):
+            self._missed.add(key)
+            raise NotConstant(name)
+        return given
+
     def _returned(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """What a call gives of a function that has one body, and that is one ``return``, or of a macro."""
         if name.endswith("[]") or name.startswith("sizeof"):
             return self._of_table(name, values, before, depth)
+        name, _, typed = name.partition("<")
         name = name.rpartition("::")[2]
         macros = [(f, macro) for f in (self, *self._headers) for macro in f._called.get(name, ())]
         if len({macro for _, macro in macros}) == 1:
@@ -367,12 +270,12 @@ class HostConstants:
             return by_its_name(name, values)
         named = zip((name for name, _ in function.parameters), values, strict=True)
         keys = {file.declared(parameter, function.body + 1): value for parameter, value in named}
-        given = Given({key: value for key, value in keys.items() if key is not None and value is not None})
-        outer, file._given = file._given, given
-        try:
+        told = {key: value for key, value in keys.items() if key is not None and value is not None}
+        for parameter, type in zip(function.template, typed.removesuffix(">").split(","), strict=False):
+            size = self._integer(f"sizeof({type})", before, depth)
+            told |= {(size_of(parameter), function.begin): size} if size is not None else {}
+        with file._on_a_way(Given(told)):
             return file._evaluated(body[1], function.body + 1, depth)
-        finally:
-            file._given = outer
 
     # ------------------------------------------------------------------------------------- extents
 
@@ -426,10 +329,6 @@ class HostConstants:
         definition = self._visible(text, before)
         return text.startswith("dim3") or (definition is not None and not definition.scalar)
 
-    def is_component(self, name: str, position: int) -> bool:
-        """Whether the write that stands here is one of a component."""
-        return any(w.position == position and w.axis is not None for w in self._writes.get(name, ()))
-
     def _components(self, text: str, before: int, depth: int) -> Extents:
         parts = split_arguments(text)
         if len(parts) > 3:
@@ -439,10 +338,6 @@ class HostConstants:
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
-
-
-def _position(write: Write) -> int:
-    return write.position
 
 
 def _extent(value: int | None) -> int | None:

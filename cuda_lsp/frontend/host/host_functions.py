@@ -13,6 +13,7 @@ from functools import cached_property
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.macro_uses import expansions
 from cuda_lsp.frontend.host.text import ELSE, FURTHEST, HostText, whole_arguments
 
 _BEFORE_BODY = re.compile(
@@ -30,8 +31,10 @@ _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()
 _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
+_INSTANTIATES = re.compile(r"\btemplate\s(?!<)")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
+_TOKEN = re.compile(r"\w+|::|[^\w\s]")
 _QUALIFIERS = frozenset({"const", "volatile", "typename", "struct", "restrict", "__restrict__", "__restrict"})
 _GOTO = re.compile(r"\bgoto\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
@@ -91,11 +94,29 @@ class Call:
     def deduced(self, function: HostFunction, name: str) -> str | None:
         """What an explicit instantiation makes of a template parameter that it does not list."""
         for mine, theirs in zip(self.declared, function.declared, strict=False):
-            words = [word for word in _WORD.findall(theirs) if word not in _QUALIFIERS]
-            if words[:1] == [name]:
-                found = [word for word in _WORD.findall(mine) if word not in _QUALIFIERS]
-                return " ".join(found[:-1] or found) or None
+            found = _typed_as(theirs, name, function.template)
+            match = found.match(" ".join(_unqualified(mine))) if found is not None else None
+            if match is not None:
+                return match["type"].strip()
         return None
+
+
+def _unqualified(declared: str) -> list[str]:
+    """The words and signs of a parameter's declaration."""
+    return [token for token in _TOKEN.findall(declared) if token not in _QUALIFIERS]
+
+
+def _typed_as(declared: str, name: str, template: Sequence[str]) -> re.Pattern[str] | None:
+    """How such a parameter looks where ``type`` stands for the template parameter ``name``; None: nowhere."""
+    tokens = _unqualified(declared)
+    named = tokens[:-1] if len(tokens) > 1 and tokens[-1].isidentifier() else tokens
+    if name not in named:
+        return None
+    place = named.index(name)
+    any_type = r"[\w: ]+?"
+    words = [any_type if token in template else re.escape(token) for token in named]
+    words[place] = f"(?P<type>{any_type})"
+    return re.compile(rf"{' '.join(words)}(?: \w+)?\Z")
 
 
 class HostFunctions:
@@ -219,6 +240,22 @@ class HostFunctions:
                 inside = tuple(whole_arguments(plain[opening + 1 : closing]))
                 arguments, declared = ((), inside) if explicit else (inside, ())
                 yield Call(name, template, arguments, begin, closing + 1, explicit, declared)
+        yield from self._made_by_macros.get(name, ())
+
+    @cached_property
+    def _made_by_macros(self) -> Mapping[str, Sequence[Call]]:
+        """Explicit instantiations where macros are used that make them."""
+        found: dict[str, list[Call]] = {}
+        for use in expansions(self._host, _INSTANTIATES):
+            host = HostText(f"; {use.text}")
+            for match in _USE.finditer(host.plain):
+                closing = host.closing(match.end() - 1)
+                begin = match.start()
+                if closing > 0 and _INSTANTIATION.search(host.plain, max(0, begin - 200), begin):
+                    declared = tuple(whole_arguments(host.plain[match.end() : closing]))
+                    call = Call(match[1], match[2], (), use.begin, use.end, explicit=True, declared=declared)
+                    found.setdefault(match[1], []).append(call)
+        return found
 
     def runs_once(self, begin: int, position: int) -> bool:
         """Whether ``position`` is in no loop and no lambda that ``begin``, before it, is not in.

@@ -12,7 +12,18 @@ from cuda_lsp.model import Dim3, Extents
 UNKNOWN: Extents = (None, None, None)
 
 Key = tuple[str, int]
-"""A name, and where the definition or assignment stands whose value it has."""
+"""A name, and where the definition or assignment stands whose value it has; see ``size_of``."""
+_SIZE_OF = "sizeof "
+
+
+def size_of(type: str) -> str:
+    """The name under which the size of what a template parameter stands for is known."""
+    return _SIZE_OF + type
+
+
+def sized_type(name: str) -> str | None:
+    """The template parameter whose size has this name; None: it is no such name."""
+    return name.removeprefix(_SIZE_OF) if name.startswith(_SIZE_OF) else None
 
 
 @frozen
@@ -44,6 +55,12 @@ class Given:
     def and_those(self, other: Given) -> Given:
         """The values of both, on this way."""
         return Given({**self.values, **other.values}, self.taken)
+
+    @property
+    def of_types(self) -> Given:
+        """The sizes of types alone, on this way."""
+        sizes = {key: value for key, value in self.values.items() if sized_type(key[0]) is not None}
+        return Given(sizes, self.taken)
 
 
 NOTHING_GIVEN = Given({})

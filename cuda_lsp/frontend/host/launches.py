@@ -193,18 +193,28 @@ class _Reader:
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
         if not told:
-            made = [self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True)]
-            typed = [way for way in ways if way.types]
+            yield from self._some(ways, launch, at, tuple(zip(plain, facts, strict=True)))
+
+    def _some(
+        self, ways: Sequence[Context], launch: Written, at: int, facts: Sequence[tuple[LaunchSite, Given]]
+    ) -> Iterator[LaunchSite]:
+        """A launch whose block is not known: some that it makes, for all sizes of types on the ways."""
+        sizes = {tuple(way.given.of_types.values.items()): None for way in ways} or {(): None}
+        for known in sizes:
+            of_types = Given(dict(known))
+            made = [self._by_sizes(site, given.and_those(of_types), launch, at) for site, given in facts]
+            here = [way for way in ways if tuple(way.given.of_types.values.items()) == known]
+            typed = [way for way in here if way.types]
             yield from self._instances(typed, launch, at, made) if typed else made
 
     def _by_sizes(self, site: LaunchSite, given: Given, launch: Written, at: int) -> LaunchSite:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        way, constants = Given({}, given.taken), self._file.constants
+        way, constants = given.of_types, self._file.constants
         held = self._comparisons(at, given.taken)
         made = self._once(
-            (sized_launches, at, given.taken, *_written_as(launch)),
+            (sized_launches, at, given.taken, *way.values.items(), *_written_as(launch)),
             lambda: sized_launches(
                 constants,
                 launch.configuration,

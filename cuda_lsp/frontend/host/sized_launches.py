@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from attrs import field, frozen
 
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
+from cuda_lsp.frontend.host.known_values import sized_type
 from cuda_lsp.model import Dim3, Extents
 
 _PLAIN = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?:\s?::\s?\w+)*\b(?!\s?[(<.\[]|\s?->)")
@@ -23,7 +24,7 @@ _MOST_THREADS = 1024
 _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
-_ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072)
+_ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072, 8192, 6144, 16384, 12288, 32768, 24576)
 _SEVERAL_SIZES = (
     (64, 8, 4, 2),
     (8, 64, 2, 4),
@@ -34,12 +35,12 @@ _SEVERAL_SIZES = (
     (8, 256, 3, 2),
 )
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
-_LARGE_SIZES = (8192, 4096, 3072, 2048, 1536)
+_LARGE_SIZES = (8192, 4096, 3072, 2048, 1536, 16384, 12288)
 """For one of several, where the host refuses small ones; the others are those of ``_SEVERAL_SIZES``."""
 _TRIED = (
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257,
-    384, 511, 512, 513, 640, 767, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 4096, 4097, 8192, 99_999,
-    _LARGE,
+    384, 511, 512, 513, 640, 767, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 3072, 4096, 4097, 6144, 8192,
+    12288, 16384, 24576, 32768, 99_999, _LARGE,
 )  # fmt: skip
 
 
@@ -101,6 +102,8 @@ class _Site:
 
     def _may_be_size(self, name: str) -> bool:
         """Not a ``dim3``, nor what is made of names that nobody knows, as of constants of a missing file."""
+        if sized_type(name) is not None:
+            return False
         value = self.constants.reached(name, self.at) if "." not in name else None
         if value is None:
             return True

@@ -8,17 +8,15 @@ Macros of other files and functions that are handed on twice are not followed.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.definitions import assigned, writes_of
+from cuda_lsp.frontend.host.macro_uses import expansions
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
 
-_DIRECTIVE = re.compile(r"^[ \t]?#[^\n\\]*(?:\\\n?[^\n\\]*)*", re.M)
-_MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)(?:\(([^()]*)\))?(.*)\Z", re.S)
 _FUNCTION = re.compile(r"\b(?:auto\s(?P<lambda>\w+)\s?=\s?\[[^\[\]]*\]|(?P<function>\w+))\s?(?=\()")
 _USE = re.compile(r"(?<![\w.>])(\w+)\s?(?:<[^<>;(){}]*>\s?)?\(")
 _LOCAL = re.compile(
@@ -29,16 +27,14 @@ _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
 _PLACE = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
 _LOOP = re.compile(r"\b(?:for|while)\s?\([^{}]{0,400}\)\s?\Z")
 _LONGEST_HEAD = 400  # of a loop
+_LAUNCH = re.compile("<<<")
 _UNKNOWN = "__cuda_lsp_unknown"
 _DECLARES = re.compile(r"\w\s\Z")
 _BETWEEN = re.compile(r"\A\)\s?(?:(?:mutable|const|noexcept)\s?)*(?:->[\w\s:<>*&]+)?\Z")
 _POINTER = re.compile(r"\(\s?[*&]+\s?(\w+)\s?\)")
-_JOINED = re.compile(r"\s?##\s?")
 _ANY_WORD = re.compile(r"\w+")
 _CALLED = re.compile(r"\b(\w+)\s?\(")
-_NESTED = 3  # macros that use macros
 _FURTHEST = 8000  # characters from a function's name to a launch in it
-_MOST_EXPANDED = 1 << 20  # characters that macros may expand to, in one file
 _MOST_USES = 10_000  # launches by way of macros or of functions, in one file
 
 
@@ -51,122 +47,20 @@ class Use:
     end: int
 
 
-@frozen
-class _Macro:
-    """``parameters`` None: it is used by its name alone. ``begin``: where it is defined."""
-
-    begin: int
-    parameters: Sequence[str] | None
-    body: str
-    names: int
-    """Words of the body, each of which may be a parameter."""
-
-    def expanded(self, arguments: Sequence[str]) -> str:
-        values = dict(zip(self.parameters or (), map(str.strip, arguments), strict=False))
-        if self.parameters and self.parameters[-1] == "...":
-            values["__VA_ARGS__"] = ",".join(arguments[len(self.parameters) - 1 :])
-        longest = max(map(len, values.values()), default=0)
-        if self.names * longest > _MOST_EXPANDED:
-            return ""
-        text = _ANY_WORD.sub(lambda word: values.get(word[0], word[0]), self.body)
-        return _JOINED.sub("", text)
-
-
 # ----------------------------------------------------------------------------------------- macros
 
 
 def uses_of_macros(host: HostText) -> tuple[list[Use], list[tuple[int, int]]]:
     """Every launch that a macro makes where it is used, and where the macros that are used stand."""
     found: list[Use] = []
-    if "define" not in host.plain:
-        return found, []
-    directives = [match.span() for match in _DIRECTIVE.finditer(host.plain)]
-    macros = _launching(host.plain, directives)
-    if not macros:
-        return found, []
-    budget = _Budget()
-    spans = dict(directives)
-    used: dict[int, int] = {}
-    for begin, end, before, text, first in _expansions(host, macros, _NESTED, budget):
-        if _outside(directives, begin):
-            used[first] = spans[first]
-            for launch in _launches(before, text):
-                if not budget.take():
-                    return found, list(used.items())
-                found.append(Use(launch, begin, end))
-    return found, list(used.items())
-
-
-def _outside(spans: Sequence[tuple[int, int]], place: int) -> bool:
-    index = bisect_right(spans, place, key=lambda span: span[0]) - 1
-    return index < 0 or place >= spans[index][1]
-
-
-class _Budget:
-    """What is left of a file's expansions."""
-
-    def __init__(self) -> None:
-        self.characters = _MOST_EXPANDED
-        self._uses = _MOST_USES
-
-    def take(self) -> bool:
-        """One more use, while there are any."""
-        self._uses -= 1
-        return self._uses >= 0
-
-
-_Macros = Mapping[str, Sequence[_Macro]]
-"""By name, each as often as it is defined, in order."""
-
-
-def _launching(plain: str, directives: Sequence[tuple[int, int]]) -> _Macros:
-    """Macros whose text has a launch, or uses one that has."""
-    every: dict[str, list[_Macro]] = {}
-    for first, last in directives:
-        match = _MACRO.match(plain[first:last])
-        if match is not None:
-            body = match[3].replace("\\\n", " ")
-            names = None if match[2] is None else [p.strip() for p in match[2].split(",")]
-            every.setdefault(match[1], []).append(_Macro(first, names, body, len(_ANY_WORD.findall(body))))
-    found = {name for name, known in every.items() if any("<<<" in macro.body for macro in known)}
-    for _ in range(_NESTED if found else 0):
-        uses = _uses_of(found)
-        found |= {name for name, known in every.items() if any(uses.search(macro.body) for macro in known)}
-    return {name: every[name] for name in found}
-
-
-def _uses_of(names: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b({'|'.join(sorted(names))})\b(\s?\()?")
-
-
-def _expansions(
-    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None
-) -> Iterator[tuple[int, int, str, str, int]]:
-    """Of each use: where it begins and ends, the text of macros before its own, and where its is defined.
-
-    ``at``: the place that ``host`` is the expansion of; None: it is the file.
-    """
-    for match in _uses_of(macros).finditer(host.plain):
-        known = macros[match[1]]
-        index = bisect_right(known, match.start() if at is None else at, key=lambda macro: macro.begin)
-        macro = known[max(0, index - 1)]
-        called = macro.parameters is not None
-        end = (host.closing(match.end() - 1) if match[2] else -1) if called else match.end(1) - 1
-        if end < 0:
-            continue
-        given = split_arguments(host.plain[match.end() : end]) if called else []
-        expanded = macro.expanded(given)
-        budget.characters -= len(expanded)
-        if budget.characters < 0:
-            return
-        place = match.start() if at is None else at
-        before = "" if at is None else host.plain[: match.start()]
-        yield place, end + 1, before, expanded, macro.begin
-        if depth:
-            inside = _expansions(HostText(expanded), macros, depth - 1, budget, place)
-            yield from (
-                (place, end + 1, before + behind, inner, first) for _, _, behind, inner, first in inside
-            )
+    used: dict[tuple[int, int], None] = {}
+    for use in expansions(host, _LAUNCH):
+        used[use.defined] = None
+        for launch in _launches(use.before, use.text):
+            if len(found) == _MOST_USES:
+                return found, list(used)
+            found.append(Use(launch, use.begin, use.end))
+    return found, list(used)
 
 
 def _launches(before: str, text: str) -> Iterator[Written]:

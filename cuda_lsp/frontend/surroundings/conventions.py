@@ -11,7 +11,7 @@ is opened, never while typing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -67,11 +67,14 @@ class Conventions:
 NO_CONVENTIONS = Conventions()
 
 
-def conventions_of(text: str) -> Conventions:
-    """Declarations of the well-known names that ``text`` uses and does not define."""
+def conventions_of(text: str, undeclared: Sequence[str] = ()) -> Conventions:
+    """Declarations of the well-known names that ``text`` uses and does not define.
+
+    ``undeclared``: names of which clang says so: what the text defines them to be is in a branch not taken.
+    """
     pieces: list[str] = []
     names: dict[str, None] = {}
-    defined = {match[1] for match in _MACRO.finditer(text)}
+    defined = {match[1] for match in _MACRO.finditer(text)}.difference(undeclared)
     for header, words in _FRAMEWORKS:
         used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", text))
         open_ = [name for name in used if name not in defined]

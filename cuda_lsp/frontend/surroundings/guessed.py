@@ -22,6 +22,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
     conventions_of,
     switches_of,
 )
+from cuda_lsp.frontend.surroundings.made_headers import MadeHeader, made_headers
 from cuda_lsp.frontend.surroundings.named_elsewhere import elsewhere, undeclared
 from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
@@ -43,7 +44,8 @@ class Guessed:
     (``NAME``, ``NAME=VALUE``).
 
     ``unit``: the file that includes this one, in which it is read; None: it is read alone.
-    ``headers``: that declare what nothing in the file does; they are read before it.
+    ``headers``: that declare what nothing in the file does; they are read before it. ``made``: headers that
+    the project's build writes.
     """
 
     folders: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class Guessed:
     switches: tuple[str, ...] = ()
     unit: Unit | None = None
     headers: tuple[str, ...] = ()
+    made: tuple[MadeHeader, ...] = ()
 
     @property
     def text(self) -> str:
@@ -72,6 +75,7 @@ class Guessed:
             forced = (*forced, "-include", header)
         return (
             *(f"-I{folder}" for folder in self.folders),
+            *(f"-I{folder}" for folder in dict.fromkeys(header.folder for header in self.made)),
             *(f"-D{definition}" for definition in self.definitions),
             *forced,
         )
@@ -87,8 +91,9 @@ class Guessed:
         return tuple(name if "=" in name else f"{name}=1" for name in self.switches)
 
     def buffers(self, path: Path) -> list[tuple[str, str]]:
-        """(name, text) of the header that ``flags`` names and no folder holds."""
-        return [(self.conventions.header(path), self.text)] if self.text else []
+        """(name, text) of the headers that no folder holds."""
+        told = [(self.conventions.header(path), self.text)] if self.text else []
+        return told + [(header.path, header.text) for header in self.made]
 
     def told(self, where: SourceRange) -> list[ToolError]:
         """What the user should know of it, at the file's first ``#include``."""
@@ -104,6 +109,9 @@ class Guessed:
             told.append(
                 ToolError(f"read behind {named}, where names stand that nothing declares: {_NOT_SO}", where)
             )
+        if self.made:
+            named = _listed([header.name for header in self.made])
+            told.append(ToolError(f"the build makes {named}: read as its template says; {_NOT_SO}", where))
         if self.switches:
             told.append(ToolError(f"read as if {_listed(self.switches)} were defined: {_NOT_SO}", where))
         return told
@@ -134,8 +142,11 @@ class Understanding:
         return self.errors + self.dependent + self.unread
 
     def more_than(self, before: Understanding) -> bool:
-        """Whether it is the better one (of absent headers there are no errors) and no kernel is lost."""
-        own, others = ((u.unread, u.here + u.dependent) for u in (self, before))
+        """Whether it is the better one and no kernel is lost.
+
+        The file's own text has the first word: headers that were absent bring errors of their own.
+        """
+        own, others = ((u.unread, u.here + u.dependent, u.errors) for u in (self, before))
         return own < others and before.kernels <= self.kernels
 
 
@@ -169,6 +180,8 @@ def guess(reading: Reading, text: str) -> None:
         _read_in_a_unit(reading, always=True)
     if reading.understanding().unfound:
         _look_for_headers(reading)
+    if reading.understanding().unfound and reading.understanding().broken:
+        _make_headers(reading)
     if reading.understanding().broken:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
@@ -205,10 +218,20 @@ def _look_for_headers(reading: Reading) -> None:
         _keep_if_better(reading, before, first)
 
 
+def _make_headers(reading: Reading) -> None:
+    """The headers that a build would make; one of them may include others."""
+    first, before = reading.guessed, reading.understanding()
+    made = made_headers(reading.path, before.unfound)
+    if made:
+        reading.read_with(evolve(first, made=made))
+        _look_for_headers(reading)
+        _keep_if_better(reading, before, first)
+
+
 def _take_by_convention(reading: Reading, text: str) -> None:
     """Declarations of well-known names."""
     first, before = reading.guessed, reading.understanding()
-    conventions = conventions_of(text)
+    conventions = conventions_of(text, undeclared(before.messages))
     if conventions.text and conventions != first.conventions:
         reading.read_with(evolve(first, conventions=conventions))
         _keep_if_better(reading, before, first)

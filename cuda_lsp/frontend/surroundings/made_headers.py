@@ -1,0 +1,136 @@
+"""Headers that a build writes from templates of the project: `configure_file(config.h.in config.h)` of CMake.
+
+Such a header is nowhere before a build was made. Its text is the template's, with the values that ``set``
+gives in the project's CMake files; lines with values that nothing tells are left out, so that what hangs
+on them stays undeclared. Looked for when a file is opened, never while typing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from attrs import frozen
+
+from cuda_lsp import files
+from cuda_lsp.frontend.surroundings.nearby_headers import project_root
+
+_MAX_FOLDERS = 5000
+_MAX_BYTES = 1 << 20
+_FOLDER = ".cuda-lsp-made"
+_CONFIGURED = re.compile(r'\bconfigure_file\s*\(\s*"?([^\s"()]+)"?\s+"?([^\s"()]+)"?', re.I)
+_SET = re.compile(r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?\s*\)', re.I | re.M)
+_COMMENT = re.compile(r"#[^\n]*")
+_PLACE = re.compile(r"@(\w+)@|\$\{(\w+)\}")
+_SWITCH = re.compile(r"^([ \t]*#[ \t]*)cmakedefine(01)?[ \t]+(\w+)([^\n]*)", re.M)
+
+
+@frozen
+class MadeHeader:
+    """``name``: as ``#include`` has it. ``folder``: where it is taken to stand. ``text``: what it holds."""
+
+    name: str
+    folder: str
+    text: str
+
+    @property
+    def path(self) -> str:
+        """Where clang finds it; no such file exists."""
+        return f"{self.folder}/{self.name}"
+
+
+@frozen
+class _Template:
+    source: Path
+    made: PurePosixPath  # without the build's folders in front
+
+
+def made_headers(path: Path, names: Sequence[str]) -> tuple[MadeHeader, ...]:
+    """Those of the headers ``names``, which the file ``path`` looks for, that the project's build makes."""
+    root = project_root(path)
+    if root is None or not names:
+        return ()
+    templates, values = _configured(root)
+    found: list[MadeHeader] = []
+    for name in names:
+        template = next((t for t in templates if _is_called(t.made, name)), None)
+        if template is not None:
+            try:
+                text = files.read_text(template.source, _MAX_BYTES)
+            except OSError:
+                continue
+            found.append(MadeHeader(name, str(root / _FOLDER), _filled_in(text, values)))
+    return tuple(found)
+
+
+def forget() -> None:
+    """Look again: templates may have come or gone."""
+    _configured.cache_clear()
+
+
+def _is_called(made: PurePosixPath, name: str) -> bool:
+    wanted, parts = PurePosixPath(name).parts, made.parts
+    shorter = min(len(wanted), len(parts))
+    return ".." not in wanted and shorter > 0 and wanted[-shorter:] == parts[-shorter:]
+
+
+@lru_cache(maxsize=4)
+def _configured(root: Path) -> tuple[tuple[_Template, ...], dict[str, str | None]]:
+    """The templates of a project, and its variables; None: of several values."""
+    templates: list[_Template] = []
+    values: dict[str, str | None] = {}
+    for file in _build_files(root):
+        try:
+            text = _COMMENT.sub("", files.read_text(file, _MAX_BYTES))
+        except OSError:
+            continue
+        for name, value in _SET.findall(text):
+            values[name] = value if values.get(name, value) == value else None
+        for source, made in _CONFIGURED.findall(text):
+            template = _source(_told(source), file, root)
+            if template is not None:
+                templates.append(_Template(template, _told(made)))
+    return tuple(templates), values
+
+
+def _build_files(root: Path) -> Iterator[Path]:
+    for count, (folder, below, names) in enumerate(files.walk(root, (".txt", ".cmake"))):
+        if count >= _MAX_FOLDERS:
+            return
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        yield from (Path(folder, n) for n in names if n == "CMakeLists.txt" or n.endswith(".cmake"))
+
+
+def _told(path: str) -> PurePosixPath:
+    """The end of a path, behind its last variable."""
+    return PurePosixPath(re.split(r"[$@][{\w]*[}@]", path)[-1].lstrip("/"))
+
+
+def _source(name: PurePosixPath, said_in: Path, root: Path) -> Path | None:
+    """The template, in the nearest folder above the file that names it."""
+    if name.name and ".." not in name.parts:
+        for folder in said_in.parents:
+            if files.is_regular(folder / name):
+                return folder / name
+            if folder == root:
+                break
+    return None
+
+
+def _filled_in(template: str, values: dict[str, str | None]) -> str:
+    """What a build makes of a template; switches of which nothing is known are off."""
+
+    def switched(match: re.Match[str]) -> str:
+        is_on = (values.get(match[3]) or "OFF").upper() in ("1", "ON", "YES", "TRUE", "Y")
+        if match[2]:
+            return f"{match[1]}define {match[3]} {int(is_on)}"
+        return f"{match[1]}define {match[3]}{match[4]}" if is_on else ""
+
+    def value(match: re.Match[str]) -> str:
+        told = values.get(match[1] or match[2])
+        return match[0] if told is None else told
+
+    lines = (_PLACE.sub(value, line) for line in _SWITCH.sub(switched, template).splitlines())
+    return "".join("\n" if _PLACE.search(line) else f"{line}\n" for line in lines)
