@@ -54,6 +54,10 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         *_CHEAP,
         meetings.under_the_launch,
         plain.refuted,
+    ),
+    (models.already_shown, models.soon_replayed_unless(_IN_EACH_CASE)),
+    (  # a long replay may take all that is left
+        models.already_shown,
         models.replayed_unless(_IN_EACH_CASE),  # Z3's model, if it happens; else one of early rounds
     ),
 )
