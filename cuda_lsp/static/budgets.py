@@ -108,6 +108,13 @@ UNROLLED_ROUNDS = 12
 REPLAY_GRACE_S = 0.05
 """Behind the deadline, for the replay of a model that is there."""
 
+BRIEF_REPLAY_S = 0.03
+"""Of ``work``, for a replay while other pairs may still be decided: most models that happen show it sooner,
+and one of long loops takes all that a kernel has."""
+
+BRIEF_ROUNDS = 1000
+"""Of a loop in a model; with more, a replay is not brief."""
+
 MANY_PAIRS = 16
 """Open pairs of a kernel; more may not all be decided in time."""
 

@@ -59,9 +59,9 @@ def test_rows_that_a_vector_may_leave_are_not_proved(body: str, type: str, count
     assert result.verdict is not Verdict.RACE_FREE or result.assumptions
 
 
-def launched(body: str) -> KernelReport:
+def launched(body: str, n: str = "1003", shape: str = "2, 64") -> KernelReport:
     kernel = f"__global__ void k(float* out, const float* in, int n) {{ {body} }}\n"
-    text = f"{kernel}void f(float* a, float* b) {{ k<<<2, 64>>>(a, b, 1003); }}\n"
+    text = f"{kernel}void f(float* a, float* b, int m) {{ k<<<{shape}>>>(a, b, {n}); }}\n"
     (report,) = check_text(Path("/k.cu"), text).kernels
     return report
 
@@ -78,6 +78,37 @@ def test_a_copy_of_more_bytes_than_there_are_is_not_called_race_free(size: str) 
     report = launched(f"memcpy(out + blockIdx.x, in, {size});")
     assert report.verdict is Verdict.UNDECIDED
     assert any("more bytes than there are" in reason for reason in report.reasons)
+
+
+COPYING = "int t = threadIdx.x + blockIdx.x * blockDim.x;"
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "memcpy(out + t, in, t < 3 ? -4 : 4);",
+        "int m = n - 4 * t; if (m > 4) m = 4; memcpy(out + t, in, m);",
+        "if (n < -2) return; memcpy((char*)out + t * n, in, n);",
+        "if (t == 0) memcpy(out, in, n - 8);",
+    ],
+)
+def test_a_size_that_is_below_zero_for_some_threads_or_arguments_leaves_a_copy_undecided(copy: str) -> None:
+    report = launched(f"{COPYING} {copy}", n="m")
+    assert report.verdict is not Verdict.RACE_FREE
+    assert any("below zero" in reason for reason in report.reasons), report.reasons
+
+
+def test_so_it_does_in_blocks_of_one_thread() -> None:
+    report = launched("memcpy(out + blockIdx.x, in, blockIdx.x < 1 ? -4 : 4);", shape="64, 1")
+    assert report.verdict is Verdict.UNDECIDED, report.reasons
+
+
+def test_a_guarded_size_and_one_that_is_a_parameter_are_decided() -> None:
+    guarded = "int m = n - 4 * t; if (m > 4) m = 4; if (m > 0) memcpy(out + t, in, m);"
+    report = launched(f"{COPYING} {guarded}", n="m")
+    assert (report.verdict, report.assumptions) == (Verdict.RACE_FREE, ())
+    report = launched(f"{COPYING} memcpy(out + t * n, in, n * sizeof(float));", n="m")
+    assert (report.verdict, report.assumptions) == (Verdict.RACE_FREE, ("`n` is not negative",))
 
 
 def test_a_copy_of_nothing_touches_nothing() -> None:

@@ -17,6 +17,7 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, offset_by
 from cuda_lsp.frontend.lowering.formulas import expression_of, with_formulas
+from cuda_lsp.frontend.lowering.members_read import with_members
 from cuda_lsp.frontend.lowering.output import Restart, Steps
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
@@ -125,6 +126,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     _say_overlapping(low)
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
+    low.out[:] = with_members(low, low.out)
     params, made = with_formulas(low, params)
     statements = (*made, *low.out)
     if low.frames[0].left:

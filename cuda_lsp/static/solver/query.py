@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,7 +74,10 @@ Places = tuple[SourceRange, SourceRange]
 
 @define(eq=False)
 class Query:
-    """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: of ``work.now``."""
+    """Asks about one kernel under one setting.
+
+    ``limit``: seconds a query; ``deadline``: of ``work.now``; ``patience``: seconds a replay.
+    """
 
     kernel: ir.Kernel
     where: Setting
@@ -81,6 +85,7 @@ class Query:
     limit: float
     deadline: float
     stats: Stats
+    patience: float = math.inf
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
     shown: dict[Places, tuple[Problem, Term, Mapping[str, int]]] = field(
         factory=dict[Places, tuple[Problem, Term, Mapping[str, int]]]
@@ -94,6 +99,10 @@ class Query:
         """The same query, where parts of parameters, by name, are parameters too."""
         return evolve(self, where=evolve(self.where, free={**self.where.free, **parts}))
 
+    def briefly_replaying(self) -> Query:
+        """The same query, whose replays end soon."""
+        return evolve(self, patience=budgets.BRIEF_REPLAY_S)
+
     def replay(
         self,
         thread: Thread,
@@ -102,8 +111,8 @@ class Query:
         memory: Initial | None = None,
         choice: bool | None = None,
     ) -> Run:
-        """``exact.replay`` of the kernel, which ends soon after the deadline."""
-        until = self.deadline + budgets.REPLAY_GRACE_S
+        """``exact.replay`` of the kernel, which ends soon after the deadline, or with its patience."""
+        until = min(self.deadline + budgets.REPLAY_GRACE_S, work.now() + self.patience)
         return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 
     def ask(self, p: Problem, facts: Term, *, patiently: bool = False) -> Answer:

@@ -8,7 +8,7 @@ a reason, never silence. Runs in the calling process; ``workers`` runs it where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Lock
 
 from attrs import evolve, field, frozen
@@ -25,19 +25,19 @@ from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
+from cuda_lsp.static.solver.copies import endless_copies, own_copies
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
-from cuda_lsp.static.solver.query import Outcome, Query, Stats
+from cuda_lsp.static.solver.query import Query, Stats
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites, first_answer, sites_of
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
-from cuda_lsp.static.symbolic.encode import closure
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.intervals import OwnCopy, Relation, TooManyPairs, barriers, unfinished_copies
-from cuda_lsp.static.symbolic.launch import related, setting
+from cuda_lsp.static.symbolic.intervals import TooManyPairs, barriers, unfinished_copies
+from cuda_lsp.static.symbolic.launch import setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op, Term
@@ -171,7 +171,10 @@ class _Refinement:
             attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
             return attempt
         query = Query(self.kernel, where, summary, self.budget.query, self.deadline, self.stats)
-        attempt.reasons.update(dict.fromkeys(_own_copies(own, query)))
+        attempt.reasons.update(dict.fromkeys(own_copies(own, query)))
+        endless, natural = endless_copies(query)
+        attempt.reasons.update(dict.fromkeys(endless))
+        attempt.assumptions.update(dict.fromkeys(natural))
         if _contradicted(query):
             text = f"its assertions do not hold when the block is {launch.block}: no thread runs"
             attempt.reasons[text] = None
@@ -200,6 +203,8 @@ class _Refinement:
             return False
         query = Query(self.kernel, where, summary, self.budget.query, self.deadline, self.stats)
         if summary.reasons or unfinished_copies(summary, self.gpu.warp_size):
+            return False
+        if any(endless_copies(query)):
             return False
         pairs = (OpenPair(p, facts, query, None) for p, facts in candidates)
         return all(isinstance(first_answer(FOR_EVERY_LAUNCH, pair), Proved) for pair in pairs)
@@ -250,20 +255,6 @@ def _needs_sizes_below_zero(conditions: Conditions, p: Problem, facts: Term, que
     sizes = (x for x in query.parameters(p.formula) if x.args[0] in below)
     natural = t.and_(facts, *(t.le(t.ZERO, x) for x in sizes))
     return bool(below) and query.possible(p, natural) is not True
-
-
-def _own_copies(found: Sequence[OwnCopy], query: Query) -> Iterator[str]:
-    """Where a thread may touch what its own copy is moving, each place once."""
-    relation = Relation()
-    facts, shared = related(query.where, relation), shared_level(relation)
-    told: set[str] = set()
-    for copy in found:
-        if copy.text in told:
-            continue
-        formula = t.and_(facts, copy_of(copy.formula, 1, shared, {}))
-        if query.solve(closure(formula, query.summary, shared)).outcome is not Outcome.REFUTED:
-            told.add(copy.text)
-            yield copy.text
 
 
 def _sizes_that_matter(candidates: Sequence[Candidate], summary: Summary) -> list[str]:

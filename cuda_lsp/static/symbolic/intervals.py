@@ -326,15 +326,16 @@ class _Pairing:
         next_runs = t.substitute(loop.runs, following)
         aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in end]
         after_next = self.process(loop.events, following, list(aged), False, condition)
-        survivors = [e for e in after_next if _is_from(e, aged) and not _surely_closed(e, next_runs)]
+        known = {id(e.access) for e in aged}
+        survivors = [e for e in after_next if id(e.access) in known and not _surely_closed(e, next_runs)]
         if survivors:  # some round may pass no barrier: they meet every later round as well
             later = self._iterator(loop, Level.GRID)
             far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
             self.process(loop.events, {**mapping, k: later}, list(survivors), False, far)
 
-        last = {c: t.sub(exit_round, t.ONE)}
+        at_last = t.replacing({c: t.sub(exit_round, t.ONE)})
         result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
-        result += [_when(_renamed(e, last), t.le(t.ONE, exit_round)) for e in end]
+        result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in end]
         result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
         if loop.begun:
             result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
@@ -373,27 +374,19 @@ def _when(entry: _Open, condition: Term) -> _Open:
     return evolve(entry, access=evolve(entry.access, guard=t.and_(entry.access.guard, condition)))
 
 
-def _is_from(entry: _Open, aged: Sequence[_Open]) -> bool:
-    return any(entry.access is e.access for e in aged)
-
-
 def _surely_closed(entry: _Open, runs: Term) -> bool:
     """Some barrier after the entry is passed in every round that runs."""
     return any(s.mask is None and t.implies(runs, s.guard) for s in entry.separators)
 
 
-def _renamed(entry: _Open, mapping: Mapping[Term, Term]) -> _Open:
-    memo: dict[Term, Term] = {}
+def _renamed(entry: _Open, put_in: Callable[[Term], Term]) -> _Open:
     a = entry.access
     moved = evolve(
-        a, guard=t.substitute(a.guard, mapping, memo), offset=t.substitute(a.offset, mapping, memo),
-        size=t.substitute(a.size, mapping, memo), value=a.value and t.substitute(a.value, mapping, memo),
+        a, guard=put_in(a.guard), offset=put_in(a.offset), size=put_in(a.size),
+        value=a.value and put_in(a.value),
     )  # fmt: skip
     separators = tuple(
-        evolve(
-            s, guard=t.substitute(s.guard, mapping, memo), mask=s.mask and t.substitute(s.mask, mapping, memo)
-        )
-        for s in entry.separators
+        evolve(s, guard=put_in(s.guard), mask=s.mask and put_in(s.mask)) for s in entry.separators
     )
     return evolve(entry, access=moved, separators=separators)
 

@@ -18,7 +18,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.closed_forms import Header, Marks, closed_forms, substituted
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
 from cuda_lsp.static.symbolic.scene import WAITING, State, in_order
-from cuda_lsp.static.symbolic.terms import Level, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import Value, choose
 from cuda_lsp.static.symbolic.walk import Walker, written_arrays
 
@@ -207,12 +207,30 @@ def _exit_facts(
     return Fact(formals, t.substitute(fact, rename))
 
 
+def _rounds(k: Term, runs: Term) -> Term | None:
+    """How many rounds run, where parameters alone tell: what moves by so much in a loop around moves evenly.
+
+    ``c*k + b <= 0`` holds up to ``k == -b // c``.
+    """
+    if runs.op is not Op.LE:
+        return None
+    sums = dict(t.monomials(runs.args[0]))
+    factor = sums.pop((k,), 0)
+    bound = t.from_monomials(sums)
+    known = all(x.op not in (Op.APPLY, Op.TEST) and x is not k for x in t.subterms(bound))
+    if factor <= 0 or not known or t.level_of(bound) is not Level.GRID:
+        return None
+    last = t.floor_div(t.scale(bound, -1), factor)
+    return t.ite(t.le(bound, t.ZERO), t.add(last, t.ONE), t.ZERO)
+
+
 def _leave(
     walker: Walker, entry: State, at_header: State, k: Term, exit_round: Term, runs: Term,
     leaves: list[tuple[Term, tuple[Term, State, int]]], loop: ir.Loop,
 ) -> None:  # fmt: skip
     """The state behind the loop: header values at the exit round, or a break's snapshot there."""
-    at_exit = {k: exit_round}
+    rounds = None if leaves else _rounds(k, runs)
+    at_exit = {k: exit_round if rounds is None else rounds}
     known = set(entry.values)
     values = {var: substituted(v, at_exit) for var, v in at_header.values.items() if var in known}
     walker.state = State(values, t.TRUE, dict(entry.versions), dict(entry.local))

@@ -219,8 +219,6 @@ class Memory(Scene):
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)
-        if size.hi < 0:  # as `size_t`
-            self.reasons[f"`{s.site.text}` copies more bytes than there are"] = None
         by_block = s.team is BarrierScope.BLOCK
         if s.team is not None and not by_block and self.depth == 0:
             what = "which thread of a group copies what is not modelled by the solver"

@@ -46,14 +46,18 @@ _CHEAP: tuple[Tactic, ...] = (
 PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
-    (common.for_group(PROOFS),),  # pairs that differ in conditions on data only, at once
+    (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (
         models.already_shown,
         meetings.in_a_row,  # a race however wide rows are
         *_CHEAP,
         meetings.under_the_launch,
-        plain.refuted,
+    ),
+    (models.already_shown, common.for_group((plain.refuted,)), plain.refuted),
+    (models.already_shown, models.soon_replayed_unless(_IN_EACH_CASE)),
+    (  # a long replay may take all that is left
+        models.already_shown,
         models.replayed_unless(_IN_EACH_CASE),  # Z3's model, if it happens; else one of early rounds
     ),
 )

@@ -28,13 +28,13 @@ def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
 
     def in_common(pair: OpenPair) -> Proved | None:
         group = pair.group
-        if not group.asked:
-            group.asked = True
+        if group.members > 1 and proofs not in group.answers:
             common = evolve(pair.p, guards=_without_data(pair.p.guards, pair.query))
-            if group.members > 1 and not any(meetings(common, pair.facts, pair.query)):
-                answer = first_answer(proofs, evolve(pair, p=common))
-                group.answer = answer if isinstance(answer, Proved) else None
-        return group.answer
+            if group.meet is None:
+                group.meet = any(meetings(common, pair.facts, pair.query))
+            answer = None if group.meet else first_answer(proofs, evolve(pair, p=common))
+            group.answers[proofs] = answer if isinstance(answer, Proved) else None
+        return group.answers.get(proofs)
 
     return in_common
 

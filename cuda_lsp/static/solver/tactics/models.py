@@ -8,6 +8,7 @@ from cuda_lsp.model import MAX_BLOCK_THREADS
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.grains import evened
 from cuda_lsp.static.solver.query import Outcome, Query
@@ -30,14 +31,41 @@ def replayed_unless(proof: Tactic) -> Tactic:
     """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
 
     def replayed_or_uneven(pair: OpenPair) -> Answer:
-        answer = replayed(pair)
-        if isinstance(answer, Shown) and answer.finding.certain and answer.finding.conditions:
-            for uneven, p, facts, query in evened(pair.p, pair.facts, pair.query):
-                if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
-                    return Shown(answer.finding.doubted(uneven))
-        return answer
+        return _unless_even(pair, replayed(pair), proof)
 
     return replayed_or_uneven
+
+
+def soon_replayed_unless(proof: Tactic) -> Tactic:
+    """The same, as far as a model is known and happens within a short replay."""
+
+    def soon_replayed_or_uneven(pair: OpenPair) -> Answer | None:
+        brief = evolve(pair, query=pair.query.briefly_replaying())
+        answer = brief.query.ask(pair.p, pair.facts)
+        if answer.outcome is not Outcome.MODEL:
+            return None
+        finding = _in_early_rounds(brief) if _runs_long(answer) else _happening(brief, answer)
+        return _unless_even(pair, _shown(pair, finding), proof) if finding and finding.certain else None
+
+    return soon_replayed_or_uneven
+
+
+def _runs_long(answer: z3.Answer) -> bool:
+    """A thread of the model makes more rounds than a short replay has time for."""
+    rounds = (value for term, value in (answer.values or {}).items() if _is_counter(term))
+    return max(rounds, default=0) > budgets.BRIEF_ROUNDS
+
+
+def _is_counter(term: Term) -> bool:
+    return term.op in (Op.SYMBOL, Op.APPLY) and ROUND.fullmatch(term.args[0]) is not None
+
+
+def _unless_even(pair: OpenPair, answer: Answer, proof: Tactic) -> Answer:
+    if isinstance(answer, Shown) and answer.finding.certain and answer.finding.conditions:
+        for uneven, p, facts, query in evened(pair.p, pair.facts, pair.query):
+            if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
+                return Shown(answer.finding.doubted(uneven))
+    return answer
 
 
 def replayed(pair: OpenPair) -> Answer:
@@ -54,11 +82,19 @@ def replayed(pair: OpenPair) -> Answer:
         if not pair.meets:
             return GaveUp(Open.TIME)
         return Shown(pair.known or report.unexcluded(p, facts, query, launch))
-    finding = report.race_finding(p, facts, answer, query, launch)
+    finding = _happening(pair, answer)
+    return _shown(pair, finding) if finding is not None else GaveUp(_not_replayed(query))
+
+
+def _happening(pair: OpenPair, answer: z3.Answer) -> Diagnosis | None:
+    """What comes of a model, or of one of early rounds; None: neither happens."""
+    finding = report.race_finding(pair.p, pair.facts, answer, pair.query, pair.launch)
     if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
         finding = _in_early_rounds(pair) or finding
-    if finding is None:
-        return GaveUp(_not_replayed(query))
+    return finding
+
+
+def _shown(pair: OpenPair, finding: Diagnosis) -> Shown:
     return Shown(report.with_broken_rows(finding, pair.broken) if pair.broken is not None else finding)
 
 
@@ -82,11 +118,8 @@ def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:
 def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
     """The certain race of a model with positive sizes whose loops run a few rounds, which can be replayed."""
     p, facts, query = pair.p, pair.facts, pair.query
-    counters = [
-        part for part in t.subterms(p.formula)
-        if part.op in (Op.SYMBOL, Op.APPLY) and ROUND.fullmatch(part.args[0])
-        and part.args[0] not in query.where.free
-    ]  # fmt: skip
+    parts = t.subterms(p.formula)
+    counters = [x for x in parts if _is_counter(x) and x.args[0] not in query.where.free]
     limits = (t.le(part, t.const(budgets.EARLY_ROUNDS)) for part in counters)
     early = evolve(p, guards=t.and_(p.guards, positive(p.formula, query), *limits))
     answer = query.ask(early, facts)

@@ -50,11 +50,16 @@ Answer = Proved | Shown | GaveUp
 
 @define(eq=False)
 class Group:
-    """Pairs that differ in conditions on data only. ``answer``: for all of them, once ``asked`` for."""
+    """Pairs that differ in conditions on data only.
+
+    ``answers``: for all of them, by the tactics that were asked for it; ``meet``: whether they do in a row.
+    """
 
     members: int = 0
-    asked: bool = False
-    answer: Proved | None = None
+    answers: dict[tuple[Tactic, ...], Proved | None] = field(
+        factory=dict["tuple[Tactic, ...]", "Proved | None"]
+    )
+    meet: bool | None = None
 
 
 @define(eq=False)
