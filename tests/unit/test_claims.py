@@ -102,6 +102,7 @@ def test_a_race_of_one_value_still_makes_a_kernel_racy() -> None:
         ("for (int k = 0; k < n; ++k) { s[t] = k; __syncthreads(); a[k * 64 + t] = s[t ^ 1]; }", "`n` > 1"),
         ("if (n > 7) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 8"),
         ("a[t] = a[t + n] + 1;", "for example `n` == 1"),
+        ("if (n > 0) a[n / 1024 * t] = t;", "for example `n` == 64"),  # not for large ones
     ],
 )
 def test_a_condition_is_enough_or_an_example(body: str, condition: str) -> None:

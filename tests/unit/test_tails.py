@@ -94,7 +94,10 @@ def test_rows_that_are_written_four_at_once_are_whole_vectors() -> None:
 @pytest.mark.parametrize(
     ("before", "verdict"),
     [
-        ("if (n > 512 || n % 32 == 0) return;", Verdict.RACY),  # rows of fewer than the 256 that a block writes
+        (
+            "if (n > 512 || n % 32 == 0) return;",
+            Verdict.RACY,
+        ),  # rows of fewer than the 256 that a block writes
         ("", Verdict.UNDECIDED),  # wide ones, of whole vectors, do not meet
     ],
 )

@@ -261,4 +261,3 @@ class _Host:
         if reached.text is not None and not narrow:
             inner = self.value(reached.text, reached.position, steps - 1)
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
-
