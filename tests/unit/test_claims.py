@@ -158,3 +158,40 @@ def test_numbers_of_a_template_and_a_launch_that_nobody_tells_are_too_little(
         f"{header} __global__ void k(int* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }} {launch}"
     )
     assert found.status is status
+
+
+def told_of(store: str) -> list[tuple[bool, Status]]:
+    text = (
+        f"__global__ void k(int* out, const int* in, int n) {{ int t = threadIdx.x; {store} }}\n"
+        "void f(int* o, int* i, int n) { k<<<1, 64>>>(o, i, n); }"
+    )
+    return [(f.same_value, f.status) for f in check_text(Path("k.cu"), text).findings if f.kind]
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "int row = t % n; out[row] = in[row];",
+        "int row = t % n; int x = in[3 * row + 1]; out[2 * row] = x;",
+        "int row = min(t, n); out[row] = in[row];",
+    ],
+)
+def test_what_threads_copy_from_one_place_to_one_place_is_one_value(store: str) -> None:
+    found = told_of(store)
+    assert found
+    assert all(same for same, _ in found)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "int row = t % n; out[row] = in[t];",
+        "int row = t % n; out[row] = in[row] * t;",
+        "int row = t % n; out[row] = out[row + 1];",  # which others write
+        "float* v = (float*)out; v[t % n] = t % 2 ? 1.5f : 1.25f;",
+        "int row = t % n; out[row / 2] = in[row];",
+    ],
+)
+def test_what_may_be_two_values_accuses(store: str) -> None:
+    found = told_of(store)
+    assert any(not same and status is Status.CONDITIONAL for same, status in found)

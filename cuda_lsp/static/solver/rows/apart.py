@@ -152,7 +152,9 @@ def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale:
 
 def _divisors(*addresses: Term) -> Iterator[Term]:
     """What parts of addresses are divided by, wherever the accesses are reached; of choices nobody knows."""
-    found = [atom for x in addresses for atoms in t.monomials(x) for atom in atoms if atom.op in (Op.DIV, Op.REM)]
+    found = [
+        atom for x in addresses for atoms in t.monomials(x) for atom in atoms if atom.op in (Op.DIV, Op.REM)
+    ]
     for divisor in dict.fromkeys(atom.args[1] for atom in found):
         if divisor.lo <= 0 <= divisor.hi and t.level_of(divisor) is Level.GRID:
             yield divisor
