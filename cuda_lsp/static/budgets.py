@@ -71,7 +71,7 @@ SECOND_OPINION_SHARE = 0.3
 SECOND_OPINION_RUNNING_SHARE = 0.1
 """Of the solver's budget, at least, for schedules of each of them, which cost less than to ask the solver."""
 
-MOST_CONDITION_EXAMPLES = 6
+MOST_CONDITION_EXAMPLES = 8
 """Values for which a condition is tried before it is told as enough."""
 
 MOST_INDIRECTIONS = 6
@@ -134,7 +134,8 @@ MOST_THRESHOLDS = 3
 """Numbers of the formula that a parameter is compared with, besides 0, 1 and the launch's extents."""
 
 ORDINARY_VALUES = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
-"""Of parameters: a condition is one if the race happens for those that fulfil it."""
+LARGE_VALUES = (4096, 1 << 16)
+"""Of parameters: a condition is one if the race happens for those that fulfil it. Large: of all at once."""
 
 SMALL_WITNESSES = (64, 4096)
 """Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""

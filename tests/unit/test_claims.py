@@ -89,6 +89,21 @@ def test_where_two_threads_store_different_values_these_are_the_witness(store: s
     assert (found.same_value, found.effective_severity) == (False, Severity.ERROR)
 
 
+@pytest.mark.parametrize(
+    "stores",
+    [
+        "s[t] = 7; ((short*)s)[2 * t + 3] = 7;",  # the upper half of a 7 is 0
+        "if (0 < n && n < 8) { s[t] = 7; ((short*)s)[2 * t + n] = 7; }",
+        "((double*)s)[t] = 1.0; ((float*)s)[2 * t + 2] = 1.0f;",
+    ],
+)
+def test_one_value_of_two_widths_is_not_the_same_bytes(stores: str) -> None:
+    text = f"__global__ void k(int n) {{ __shared__ int s[256]; int t = threadIdx.x; {stores} }}"
+    found = one_race(f"{text} void f(int n) {{ k<<<1, 64>>>(n); }}")
+    assert not found.same_value
+    assert found.effective_severity > Severity.INFORMATION
+
+
 def test_a_race_of_one_value_still_makes_a_kernel_racy() -> None:
     text = "__global__ void k(int* a) { a[0] = 7; } void f(int* a) { k<<<1, 64>>>(a); }"
     assert check_text(Path("k.cu"), text).kernels[0].verdict is Verdict.RACY
@@ -102,6 +117,7 @@ def test_a_race_of_one_value_still_makes_a_kernel_racy() -> None:
         ("for (int k = 0; k < n; ++k) { s[t] = k; __syncthreads(); a[k * 64 + t] = s[t ^ 1]; }", "`n` > 1"),
         ("if (n > 7) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 8"),
         ("a[t] = a[t + n] + 1;", "for example `n` == 1"),
+        ("if (n > 0) a[n / 1024 * t] = t;", "for example `n` == 64"),  # not for large ones
     ],
 )
 def test_a_condition_is_enough_or_an_example(body: str, condition: str) -> None:
@@ -157,3 +173,40 @@ def test_numbers_of_a_template_and_a_launch_that_nobody_tells_are_too_little(
         f"{header} __global__ void k(int* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }} {launch}"
     )
     assert found.status is status
+
+
+def told_of(store: str) -> list[tuple[bool, Status]]:
+    text = (
+        f"__global__ void k(int* out, const int* in, int n) {{ int t = threadIdx.x; {store} }}\n"
+        "void f(int* o, int* i, int n) { k<<<1, 64>>>(o, i, n); }"
+    )
+    return [(f.same_value, f.status) for f in check_text(Path("k.cu"), text).findings if f.kind]
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "int row = t % n; out[row] = in[row];",
+        "int row = t % n; int x = in[3 * row + 1]; out[2 * row] = x;",
+        "int row = min(t, n); out[row] = in[row];",
+    ],
+)
+def test_what_threads_copy_from_one_place_to_one_place_is_one_value(store: str) -> None:
+    found = told_of(store)
+    assert found
+    assert all(same for same, _ in found)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "int row = t % n; out[row] = in[t];",
+        "int row = t % n; out[row] = in[row] * t;",
+        "int row = t % n; out[row] = out[row + 1];",  # which others write
+        "float* v = (float*)out; v[t % n] = t % 2 ? 1.5f : 1.25f;",
+        "int row = t % n; out[row / 2] = in[row];",
+    ],
+)
+def test_what_may_be_two_values_accuses(store: str) -> None:
+    found = told_of(store)
+    assert any(not same and status is Status.CONDITIONAL for same, status in found)

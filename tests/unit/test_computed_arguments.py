@@ -169,7 +169,10 @@ def test_what_the_host_checks_of_a_computed_argument_holds_of_its_formula() -> N
         ("dim3 g; g.x = n * m * h / 1; k<<<g, 32>>>(a, m * h, n);", ("gridDim.x == (#u1 * #u2)",)),
         ("k<<<2 * n, 32>>>(a, n);", ("gridDim.x == (#u1 * 2)",)),
         ("k<<<n * m, 32>>>(a, n);", ()),
-        ("k<<<n * m / 4, 32>>>(a, n, m);", ()),
+        ("k<<<n * m / 4, 32>>>(a, n, m);", ("gridDim.x == (#1 * #2) / 4",)),
+        ("k<<<(n + m + 7) / 8, 32>>>(a, n, m);", ("gridDim.x == ((7 + #2) + #1) / 8",)),
+        ("k<<<n * m / h, 32>>>(a, n, m);", ()),
+        ("k<<<n * m / 4 - 1, 32>>>(a, n, m);", ()),
         ("dim3 g(n * m); if (h) g.x = n; k<<<g, 32>>>(a, n, m);", ()),
     ],
 )

@@ -40,6 +40,9 @@ def conditions(text: str) -> set[tuple[str, ...]]:
          ["gridDim.y == (#0 + 7) / 8", "gridDim.x == (#1 + 15) / 16"]),
         ("dim3 g(blocks(n), 4); k<<<g, 64>>>(n);", ["gridDim.x == (#0 + 63) / 64"]),
         ("k<<<n * m, 64>>>(n, m);", ["gridDim.x == (#u0 * #u1)"]),
+        ("int t = 256; k<<<(n * m + t - 1) / t, t>>>(n, m);", ["gridDim.x == (255 + (#0 * #1)) / 256"]),
+        ("int all = m * n; k<<<(all - 1) / 64 + 1, 64>>>(m, n);",
+         ["gridDim.x == (-1 + (#0 * #1)) / 64 + 1"]),
     ],
 )  # fmt: skip
 def test_a_grid_that_follows_an_argument_is_told(body: str, told: list[str]):
@@ -101,3 +104,16 @@ def test_a_race_that_such_a_grid_has_is_conditional():
     ).kernels
     (race,) = [finding for finding in kernel.findings if finding.kind]
     assert kernel.verdict is Verdict.RACY and race.status in (Status.CONDITIONAL, Status.PROVED)
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict"),
+    [("(n * m + 255) / 256", Verdict.RACE_FREE), ("(n * m + 255) / 256 - 1", Verdict.RACY)],
+)
+def test_blocks_for_a_product_of_sizes_are_as_many_as_the_host_makes(guard: str, verdict: Verdict):
+    text = f"""
+__global__ void k(float *a, int n, int m) {{ if (blockIdx.x >= {guard}) a[0] = threadIdx.x; }}
+void f(float *a, int n, int m) {{ int t = 256; k<<<(m * n + t - 1) / t, t>>>(a, n, m); }}
+"""
+    (kernel,) = check_text(Path("a.cu"), text).kernels
+    assert kernel.verdict is verdict

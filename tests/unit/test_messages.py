@@ -1,12 +1,18 @@
-"""How contents of memory are told as a condition."""
+"""How contents of memory are told as a condition, and what gives way where messages are too long."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import INT32, Opaque, Type
-from cuda_lsp.model import Space
+from cuda_lsp.model import Mode, Position, RaceKind, Site, SourceRange, Space
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Contents
+
+PLACE = SourceRange(Path("k.cu"), Position(1, 1), Position(1, 9))
 
 
 def contents(cells: dict[tuple[Array, int], int]) -> str:
@@ -33,3 +39,34 @@ def test_a_record_is_told_by_its_bytes() -> None:
     pairs = array("pairs", 1, Opaque("int2", 8))
     cells = {(pairs, 8): 5, (pairs, 4): 1}
     assert contents(cells) == "for example `pairs[0]` holds 1 at byte 4 and `pairs[1]` begins with 5"
+
+
+STORE = "normed_rows[blockIdx.x * elements_of_a_row + threadIdx.x + lane]"
+
+
+def message(name: str, what_is_missing: str, condition: str) -> str:
+    deeds = (words.doing(Mode.WRITE, Site(PLACE, STORE)),) * 2
+    threads = ("thread (0,1) of block 12", "thread 9 of block (0,3)")
+    story = words.race(RaceKind.WAW, name, threads, deeds, {}, what_is_missing)
+    return words.fitted(f"{story}, when {condition}", [STORE])
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        ("row[3]", "`n` > 1"),
+        ("normed_rows (memory[3])", "`n` > 1"),
+        ("normed_rows (memory[3])", "for example `elements_of_a_row` == 3"),
+        ("normed_rows (memory[3])", "for example `count` == 3 and `elements_of_a_row` == 130"),
+        ("memory_of_all[3]", "for example `count` == 3 and `elements_of_a_row` == 130"),
+    ],
+)
+@pytest.mark.parametrize("orders", [(True, False), (False, True), (False, False)])
+def test_what_a_race_needs_is_told_whole_before_its_expressions(
+    name: str, condition: str, orders: tuple[bool, bool]
+) -> None:
+    told = message(name, words.remedy(orders[0], False, orders[1], not any(orders)), condition)
+    assert len(told) < 160
+    assert told.endswith(f"when {condition}")
+    assert told.startswith("WAW race on ")
+    assert name.split("(")[-1].rstrip(")") in told

@@ -140,3 +140,37 @@ def test_what_memory_holds_lies_in_its_row(bound: str, apart: bool) -> None:
     }}
     """
     assert (verdict(text) is Verdict.RACE_FREE) == apart
+
+
+def coordinates(index: str, before: str = "") -> str:
+    """Elements of rows of ``n``, stored into rows of ``pitch``."""
+    return (
+        "__global__ void k(float* out, const float* in, int n, int pitch, int total) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  if (i < total) out[{index}] = in[i];\n"
+        "}\n"
+        "void go(float* o, float* i, int n, int p, int t) {\n"
+        f"  {before} k<<<(t + 255) / 256, 256>>>(o, i, n, p, t);\n"
+        "}\n"
+    )
+
+
+def test_rows_of_another_pitch_by_quotient_and_remainder_do_not_overlap() -> None:
+    (kernel,) = check_text(Path("/k.cu"), coordinates("i / n * pitch + i % n")).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert set(kernel.assumptions) >= {"rows of `pitch` elements do not overlap", "`n` is not 0"}
+
+
+@pytest.mark.parametrize(
+    ("index", "before"),
+    [
+        ("i / n * pitch + i % n / 2", ""),
+        ("i / n * pitch + i % (n / 2)", ""),
+        ("i / n / 2 * pitch + i % n", ""),
+        ("(i + 1) / n * pitch + i % n", ""),
+        ("i / n * pitch + i % n", "if (p >= n) return;"),
+        ("i / n * pitch + i % n", "if (p != 48 || n != 64) return;"),
+    ],
+)
+def test_quotients_and_remainders_that_share_places_race_still(index: str, before: str) -> None:
+    assert verdict(coordinates(index, before)) is not Verdict.RACE_FREE

@@ -89,3 +89,25 @@ def test_rows_that_are_written_four_at_once_are_whole_vectors() -> None:
     assert {f.status for f in whole.findings if f.kind} <= {Status.POSSIBLE}
     (short,) = check_text(Path("k.cu"), VECTORS.replace("WIDTH", "(C - 4)")).kernels
     assert short.verdict is Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        (
+            "if (n > 512 || n % 32 == 0) return;",
+            Verdict.RACY,
+        ),  # rows of fewer than the 256 that a block writes
+        ("", Verdict.UNDECIDED),  # wide ones, of whole vectors, do not meet
+    ],
+)
+def test_whole_vectors_excuse_nothing_that_the_host_tells_of_the_size(before: str, verdict: Verdict) -> None:
+    text = f"""
+__global__ void k(float* x, float* y, int n) {{
+    float4* rows = (float4*)x;
+    rows[blockIdx.x * (n / 4) + threadIdx.x] = ((float4*)y)[threadIdx.x];
+}}
+void f(float* x, float* y, int n) {{ {before} k<<<16, 256>>>(x, y, n); }}
+"""
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is verdict, [f.message for f in kernel.findings]

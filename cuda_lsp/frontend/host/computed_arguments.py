@@ -46,6 +46,15 @@ class _Term:
     names: tuple[str, ...]
 
 
+@frozen
+class _Divided:
+    """``whole / by + more``, as integers are divided."""
+
+    whole: Polynomial
+    by: int
+    more: int
+
+
 def computed_arguments(
     constants: HostConstants, configuration: Sequence[str], arguments: Sequence[str], at: int
 ) -> Mapping[int, Formula]:
@@ -83,16 +92,26 @@ def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> It
 def grids(
     constants: HostConstants, configuration: Sequence[str], arguments: Sequence[str], at: int
 ) -> Iterator[str]:
-    """Conditions (``guards``): extents of the grid that are products and sums of arguments."""
+    """Conditions (``guards``): extents of the grid that are products and sums of arguments, or such divided.
+
+    Modulo a power of two signs do not matter to products and sums; to what is divided they do (``#1``).
+    """
     host = _Host(constants)
-    known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
-    terms = [_Term(f"#u{i}", *product) for i, value in known if value and (product := _product(value))]
+    known = [(i, host.value(text, at)) for i, text in enumerate(arguments)]
+    products = [(i, product) for i, value in known if value and (product := _product(value))]
+    terms = [_Term(f"#u{i}", *product) for i, product in products]
+    signed = [_Term(f"#{i}", *product) for i, product in products]
     for axis in "xyz" if terms and configuration else "":
         value = host.extent(configuration[0], axis, at)
-        made = value is not None and any(value) and _is_made(value)
-        formula = _sum(value, terms) if value is not None and made else None
-        if formula is not None:
-            yield f"gridDim.{axis} == {_text(formula)}"
+        if value is not None and any(value) and _is_made(value):
+            formula = _sum(value, terms)
+            if formula is not None:
+                yield f"gridDim.{axis} == {_text(formula)}"
+        divided = host.divided(value) if value is not None else None
+        formula = _sum(divided.whole, signed) if divided is not None else None
+        if divided is not None and formula is not None:
+            more = f" + {divided.more}" if divided.more else ""
+            yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{more}"
 
 
 def _text(formula: Formula) -> str:
@@ -160,6 +179,7 @@ class _Host:
 
     def __init__(self, constants: HostConstants) -> None:
         self._constants = constants
+        self._quotients: dict[str, tuple[Polynomial, int]] = {}
 
     def value(self, text: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
         """Of an expression at a place; None: it is none of integers, or not understood."""
@@ -191,6 +211,15 @@ class _Host:
             return self.value(reached.text, reached.position, steps - 1)
         return self.extent(reached.text, axis, reached.position, steps - 1)
 
+    def divided(self, value: Polynomial) -> _Divided | None:
+        """One quotient of more than a single size, by a number, and what is added to it."""
+        names, more = [names for names in value if names], value.get((), 0)
+        if len(names) != 1 or len(names[0]) != 1 or value[names[0]] != 1 or more < 0:
+            return None
+        whole, by = self._quotients.get(names[0][0], ({}, 0))
+        sizes = [product for product in whole if product]
+        return _Divided(whole, by, more) if len(sizes) > 1 or any(len(p) > 1 for p in sizes) else None
+
     def _of(self, node: ast.expr, at: int, steps: int) -> Polynomial | None:
         if isinstance(node, ast.Name):
             return self._variable(node.id, at, steps)
@@ -201,7 +230,24 @@ class _Host:
             return None if inner is None else added({}, inner, -1)
         if isinstance(node, ast.BinOp):
             left, right = self._of(node.left, at, steps), self._of(node.right, at, steps)
-            return None if left is None or right is None else _combined(node.op, left, right)
+            return None if left is None or right is None else self._combined(node.op, left, right)
+        return None
+
+    def _combined(self, operator: ast.operator, left: Polynomial, right: Polynomial) -> Polynomial | None:
+        if isinstance(operator, ast.Add | ast.Sub):
+            return added(left, right, 1 if isinstance(operator, ast.Add) else -1)
+        if isinstance(operator, ast.Mult):
+            return multiplied(left, right)
+        by = right.get((), 0) if len(right) == 1 else 0
+        divides = isinstance(operator, ast.Div) and by > 0
+        if divides and all(factor % by == 0 for factor in left.values()):
+            return {names: factor // by for names, factor in left.items()}
+        if isinstance(operator, ast.Div | ast.Mod):  # whatever it is, it is the same each time
+            sides = (sorted(side.items()) for side in (left, right))
+            name = f"{type(operator).__name__}{tuple(sides)}"
+            if divides:
+                self._quotients[name] = (left, by)
+            return {(name,): 1}
         return None
 
     def _variable(self, name: str, at: int, steps: int) -> Polynomial | None:
@@ -215,17 +261,3 @@ class _Host:
         if reached.text is not None and not narrow:
             inner = self.value(reached.text, reached.position, steps - 1)
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
-
-
-def _combined(operator: ast.operator, left: Polynomial, right: Polynomial) -> Polynomial | None:
-    if isinstance(operator, ast.Add | ast.Sub):
-        return added(left, right, 1 if isinstance(operator, ast.Add) else -1)
-    if isinstance(operator, ast.Mult):
-        return multiplied(left, right)
-    by = right.get((), 0) if len(right) == 1 else 0
-    if isinstance(operator, ast.Div) and by > 0 and all(factor % by == 0 for factor in left.values()):
-        return {names: factor // by for names, factor in left.items()}
-    if isinstance(operator, ast.Div | ast.Mod):  # whatever it is, it is the same each time
-        sides = (sorted(side.items()) for side in (left, right))
-        return {(f"{type(operator).__name__}{tuple(sides)}",): 1}
-    return None

@@ -253,6 +253,8 @@ def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:
     for pair in distinct(code):
         a, b = (group.accesses[n] for n in divmod(int(pair), len(group.accesses)))
         mine = code == pair
+        if a.size != b.size:
+            continue  # 7 in two bytes is another half of 7 in four
         if isinstance(a.stored, Data):
             alike = Spread.GRID if group.between_blocks else Spread.BLOCK
             same[mine] = a.stored is b.stored and a.stored.spread >= alike

@@ -134,7 +134,8 @@ def _place_in_text(p: Pending) -> tuple[object, ...]:
 
 def _same_value(a: Pending, b: Pending) -> bool:
     both = a.touch.constant and b.touch.constant and a.touch.mode is b.touch.mode is Mode.WRITE
-    return both and a.value is not None and a.value == b.value
+    whole = (a.start, a.stop) == (b.start, b.stop)
+    return both and whole and a.value is not None and a.value == b.value
 
 
 def _within_a_warp(search: Search, shown: Shown) -> bool:

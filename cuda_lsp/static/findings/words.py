@@ -18,6 +18,8 @@ LONGEST = 159
 """Characters of a message."""
 _WIDTHS = (48, 32, 20, 12)  # of the source's expressions in messages that are too long
 _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
+_SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
+_VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
@@ -99,30 +101,59 @@ def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
 
 
 def fitted(message: str, expressions: Iterable[str]) -> str:
-    """The message within its length, for which the source's expressions are shortened in their middle."""
+    """The message within its length: what it needs is told before what can be seen in the source.
+
+    The source's expressions are shortened in their middle, then what is said twice goes: a second name, long
+    words for what is missing, the expressions that the squiggle is under, at last what is missing.
+    """
+    texts = sorted(set(expressions), key=len, reverse=True)
     shortened = message
     for width in _WIDTHS:
         if len(shortened) <= LONGEST:
-            break
-        shortened = message
-        for text in sorted(set(expressions), key=len, reverse=True):
-            if len(text) > width:
-                half = (width - 1) // 2
-                shortened = shortened.replace(text, f"{text[: width - 1 - half]}…{text[len(text) - half :]}")
+            return shortened
+        shortened = _cut_in_middle(message, texts, width)
+    unnamed = _SECOND_NAME.sub(r" on \1:", message)
+    deeds = re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
+    for brief, width in ((False, _WIDTHS[-1]), (True, _WIDTHS[-1]), (True, 0)):
+        if len(shortened) <= LONGEST:
+            return shortened
+        shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(r"\1 it", unnamed)
+        for long, short in _BRIEFLY.items() if brief else ():
+            shortened = shortened.replace(long, short)
+    for missing in _BRIEFLY.values():
+        if len(shortened) > LONGEST:
+            shortened = shortened.replace(f"; {missing}", "", 1)
     return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+
+
+def _cut_in_middle(message: str, texts: Iterable[str], width: int) -> str:
+    for text in texts:
+        if len(text) > width:
+            half = (width - 1) // 2
+            message = message.replace(text, f"{text[: width - 1 - half]}…{text[len(text) - half :]}")
+    return message
+
+
+_BETWEEN_BLOCKS = "nothing orders blocks"
+_AT_ONCE = "they execute the same statement at the same time"
+_IN_A_WARP = "no __syncwarp() orders the lanes of this warp"
+_BETWEEN_ROUNDS = "no barrier orders them from one loop round to the next"
+_IN_A_BLOCK = "no barrier orders them"
+_BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same time",
+            _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
+            _BETWEEN_BLOCKS: _BETWEEN_BLOCKS}  # fmt: skip
+"""What is missing, in few words, for messages that are too long."""
 
 
 def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
     """What is missing between the two accesses."""
     if between_blocks:
-        return "nothing orders blocks"
+        return _BETWEEN_BLOCKS
     if same_instruction:
-        return "they execute the same statement at the same time"
+        return _AT_ONCE
     if warp:
-        return "no __syncwarp() orders the lanes of this warp"
-    if loop_carried:
-        return "no barrier orders them from one loop round to the next"
-    return "no barrier orders them"
+        return _IN_A_WARP
+    return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
 
 
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"

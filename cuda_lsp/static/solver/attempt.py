@@ -32,6 +32,7 @@ class Attempt:
         elif isinstance(answer, GaveUp):
             self.doubts[pair.sites] = _undecided(pair.p, answer.why)
         else:
+            self.assumptions.update(dict.fromkeys(answer.assumptions))
             known = self.findings.get(pair.sites)
             if known is None or answer.finding.effective_severity <= known.effective_severity:
                 self.findings[pair.sites] = answer.finding

@@ -95,20 +95,27 @@ def worded(
 
 def _suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:
     """It happens for the ordinary values that satisfy the condition."""
-    limits = {n for c in needed if isinstance(c.other, int) for n in (c.other - 1, c.other, c.other + 1)}
-    values, names = sorted({*budgets.ORDINARY_VALUES, *limits}), sorted(parameters)
     tried = 0
-    for number in range(len(values)):
-        chosen = {name: values[(number * (i + 1) + i) % len(values)] for i, name in enumerate(names)}
-        fixed = {parameters[name]: t.const(value) for name, value in chosen.items()}
-        if not all(_holds(c, chosen) for c in needed):
+    for values in _ordinary(needed, sorted(parameters)):
+        if not all(_holds(c, values) for c in needed):
             continue
+        fixed = {parameters[name]: t.const(value) for name, value in values.items()}
         if query.satisfiable(t.substitute(formula, fixed)) is not True:
             return False
         tried += 1
         if tried == budgets.MOST_CONDITION_EXAMPLES:
             break
     return tried > 1
+
+
+def _ordinary(needed: Sequence[Compared], names: Sequence[str]) -> Iterator[Mapping[str, int]]:
+    """Values of all parameters: large ones that everything divides, then mixed ones."""
+    for size in budgets.LARGE_VALUES:
+        yield dict.fromkeys(names, size)
+    limits = {n for c in needed if isinstance(c.other, int) for n in (c.other - 1, c.other, c.other + 1)}
+    values = sorted({*budgets.ORDINARY_VALUES, *limits})
+    for number in range(len(values)):
+        yield {name: values[(number * (i + 1) + i) % len(values)] for i, name in enumerate(names)}
 
 
 def _holds(c: Compared, values: Mapping[str, int]) -> bool:

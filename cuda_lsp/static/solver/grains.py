@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Uneven
 from cuda_lsp.static.solver.query import Query
@@ -89,7 +91,10 @@ def _evenly(
     name = f"{parameter.args[0]}/{divisor}"
     whole = t.symbol(name, parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
     even = t.replacing({parameter: t.scale(whole, divisor)})
-    return p.mapped(even), even(facts), query.with_parts({name: query.where.free[parameter.args[0]]})
+    told = (even(c) for c in query.told if parameter in t.subterms(c))  # holds of the whole parts as well
+    made = p.mapped(even)
+    made = evolve(made, guards=t.and_(made.guards, *told))
+    return made, even(facts), query.with_parts({name: query.where.free[parameter.args[0]]})
 
 
 def _apart(p: Problem, facts: Term, query: Query) -> bool:

@@ -100,7 +100,7 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copie
         overlap = touching(a, b, sizes, words=first.word and second.word)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
-        same = copies.of(first.value, 1) is copies.of(second.value, 2)
+        same = first.size is second.size and copies.of(first.value, 1) is copies.of(second.value, 2)
     return Problem(pair, overlap, guards, t.sub(a, b), (a, b), same)
 
 

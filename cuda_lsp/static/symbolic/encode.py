@@ -75,7 +75,8 @@ class Encoder:
     """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits.
 
     ``linear``: products of unknowns, and quotients by them, are unknowns themselves, of which only signs and
-    ``x == d*(x/d) + x%d`` are known: linear arithmetic, where a contradiction is found at once.
+    ``x == d*(x/d) + x%d`` are known, and that quotient and remainder together are of one number: linear
+    arithmetic, where a contradiction is found at once.
     """
 
     width: int | None = None
@@ -89,6 +90,7 @@ class Encoder:
     names: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _products: dict[t.Monomial, Z3] = field(factory=dict["t.Monomial", Z3])
+    _dividends: dict[Term, dict[Term, None]] = field(factory=dict[Term, dict[Term, None]])
     _applications: dict[str, list[tuple[list[Z3], Z3]]] = field(factory=dict[str, list[tuple[list[Z3], Z3]]])
     inexact: bool = False
     """Something was abstracted: a model is only a candidate."""
@@ -258,17 +260,28 @@ class Encoder:
         self.inexact = True
         value = self._variable(f"{term.op.value}!{term.order}", term)
         self._done[term] = value
-        if x.lo >= 0 and d.lo >= 0:
-            dividend, divisor = self.encode(x), self.encode(d)
-            quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
-            whole = self.encode(t.mul(d, t.divide(x, d)))
-            divides = z3().And(
-                dividend == whole + remainder, quotient >= 0, quotient <= dividend,
-                remainder >= 0, remainder <= dividend, remainder < divisor,
-            )  # fmt: skip
-            # By 0 nobody divides, but a condition may stand in front: `n ? i % n : 0`.
-            self.constraints.append(z3().Implies(divisor >= 1, divides))
+        dividend, divisor = self.encode(x), self.encode(d)
+        quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
+        whole = self.encode(t.mul(d, t.divide(x, d)))
+        divides = z3().And(
+            dividend == whole + remainder, quotient >= 0, quotient <= dividend,
+            remainder >= 0, remainder <= dividend, remainder < divisor,
+        )  # fmt: skip
+        # By 0 nobody divides, but a condition may stand in front: `n ? i % n : 0`.
+        natural = z3().And(divisor >= 1, dividend >= 0)
+        self.constraints.append(z3().Implies(natural, divides))
+        self._tell_apart(x, d)
         return value
+
+    def _tell_apart(self, x: Term, d: Term) -> None:
+        """Numbers that agree in quotient and remainder are one, which takes no product to see."""
+        others = self._dividends.setdefault(d, {})
+        for y in [] if x in others or len(others) > budgets.MOST_REMAINDERS else list(others):
+            both = ((t.divide(x, d), t.divide(y, d)), (t.remainder(x, d), t.remainder(y, d)))
+            alike = z3().And(*(self.encode(a) == self.encode(b) for a, b in both))
+            same = z3().Implies(self.encode(d) != 0, self.encode(x) == self.encode(y))
+            self.constraints.append(z3().Implies(alike, same))
+        others[x] = None
 
     def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:
         x = self.encode(a)

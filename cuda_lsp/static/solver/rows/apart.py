@@ -20,7 +20,7 @@ from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_r
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
 @frozen(eq=False)
@@ -37,9 +37,10 @@ class Rows:
     def refuting(self, pitches: Sequence[Pitch], sizes_too: bool) -> Iterator[Pitch]:
         """The rows that, not overlapping, make the pair impossible, as they are found.
 
-        ``sizes_too``: also those that do so for parameters that are not negative.
+        ``sizes_too``: also those that do so for parameters that are not negative. Then those that do where
+        no address is divided by 0.
         """
-        found = False
+        found = for_sizes = False
         for pitch in pitches:
             if self.query.refutes_quickly(self._formula(pitch.rows, pitch.equal)):
                 found = True
@@ -47,7 +48,14 @@ class Rows:
         for pitch in pitches if sizes_too and all(pitch.assumable for pitch in pitches) else ():
             sizes, sized = self.query.sized(self._formula(pitch.rows, pitch.equal))
             if sizes and self.query.refutes_quickly(sized):
+                for_sizes = True
                 yield evolve(pitch, sizes=sizes)
+        divisors = () if found or for_sizes else tuple(_divisors(*self.p.offsets))
+        divided = t.and_(*(t.not_(t.eq(x, t.ZERO)) for x in divisors))
+        for pitch in pitches if divisors else ():
+            if self.query.refutes_quickly(self._formula(pitch.rows, pitch.equal, divided)):
+                found = True
+                yield evolve(pitch, divisors=divisors)
         likeliest = next(iter(pitches), None)
         if found or likeliest is None:
             return
@@ -81,7 +89,8 @@ class Rows:
         if not pitch.parameters:
             return False
         where, query = self.query.where, self.query
-        formula = self._formula(t.not_(pitch.taken))
+        divided = (t.le(t.ONE, x) for x in _divisors(*self.p.offsets))
+        formula = self._formula(t.not_(pitch.taken), *divided)
         named = [x for x in t.subterms(formula) if x.op in (Op.SYMBOL, Op.APPLY)]
         symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
@@ -112,16 +121,16 @@ class Rows:
         And whether the program itself makes them overlap. ``sizes_too``: parameters may be taken for sizes.
         """
         if self.hold(pitch):
-            return told(pitch.sizes), False
+            return granted(pitch), False
         broken = self.broken(pitch) if pitch.assumable else False
         guess = pitch.assumable and not pitch.bounded and broken is False
         if guess and self.owed_hold(pitch):
-            return (pitch.text, *told(pitch.sizes)), False
+            return (pitch.text, *granted(pitch)), False
         guess = sizes_too and (pitch.assumable or not pitch.names)
         sizes = self.hold_for_sizes(pitch) if guess else ()
         if not sizes or speaks_against_sizes(self.p, self.facts, sizes, 0, self.query):
             return None, broken
-        return told((*sizes, *pitch.sizes)), broken
+        return (*told(sizes), *granted(pitch)), broken
 
 
 def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale: float = 1) -> Term:
@@ -139,6 +148,21 @@ def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale:
     ]
     nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
+
+
+def _divisors(*addresses: Term) -> Iterator[Term]:
+    """What parts of addresses are divided by, wherever the accesses are reached; of choices nobody knows."""
+    found = [
+        atom for x in addresses for atoms in t.monomials(x) for atom in atoms if atom.op in (Op.DIV, Op.REM)
+    ]
+    for divisor in dict.fromkeys(atom.args[1] for atom in found):
+        if divisor.lo <= 0 <= divisor.hi and t.level_of(divisor) is Level.GRID:
+            yield divisor
+
+
+def granted(pitch: Pitch) -> tuple[str, ...]:
+    """What has to be taken for granted besides that rows do not overlap, for people."""
+    return (*told(pitch.sizes), *(f"`{t.show(x)}` is not 0" for x in pitch.divisors))
 
 
 def told(sizes: Iterable[Term]) -> tuple[str, ...]:

@@ -50,15 +50,16 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (reached.wherever_reached,),  # without the conditions that both threads share
     (
         models.already_shown,
-        meetings.in_a_row,  # a race however wide rows are
+        models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
         *_CHEAP,
         meetings.under_the_launch,
     ),
     (models.already_shown, common.for_group((plain.refuted,)), plain.refuted),
-    (models.already_shown, models.soon_replayed_unless(_IN_EACH_CASE)),
+    (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
         models.already_shown,
-        models.replayed_unless(_IN_EACH_CASE),  # Z3's model, if it happens; else one of early rounds
+        # Z3's model, if it happens; else one of early rounds
+        models.of_one_value(models.replayed_unless(_IN_EACH_CASE), _CHEAP),
     ),
 )
 """Each round is tried on all pairs before the next one begins."""

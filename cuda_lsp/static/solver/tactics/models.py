@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from cuda_lsp.model import MAX_BLOCK_THREADS
+from cuda_lsp.model import MAX_BLOCK_THREADS, Mode
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
@@ -12,10 +12,20 @@ from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.grains import evened
 from cuda_lsp.static.solver.query import Outcome, Query
+from cuda_lsp.static.solver.tactics import plain
 from cuda_lsp.static.solver.tactics.meetings import positive
-from cuda_lsp.static.solver.tactics.pair import ROUND, Answer, GaveUp, OpenPair, Proved, Shown, Tactic
+from cuda_lsp.static.solver.tactics.pair import (
+    ROUND,
+    Answer,
+    GaveUp,
+    OpenPair,
+    Proved,
+    Shown,
+    Tactic,
+    first_answer,
+)
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op, Term
 
@@ -66,6 +76,34 @@ def _unless_even(pair: OpenPair, answer: Answer, proof: Tactic) -> Answer:
             if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
                 return Shown(answer.finding.doubted(uneven))
     return answer
+
+
+def of_one_value(tactic: Tactic, proofs: tuple[Tactic, ...]) -> Tactic:
+    """The tactic; a race of stores is of one value where ``proofs`` show that no other values meet."""
+
+    def told(pair: OpenPair) -> Answer | None:
+        answer = tactic(pair)
+        differ = _values_differ(pair.p)
+        finding = answer.finding if isinstance(answer, Shown) else None
+        if finding is None or differ is None or finding.same_value or not finding.certain:
+            return answer
+        others = evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, differ)))
+        refuted = first_answer((*proofs, plain.refuted), others)
+        if not isinstance(refuted, Proved):
+            return answer
+        return Shown(evolve(finding, same_value=True), refuted.assumptions)
+
+    return told
+
+
+def _values_differ(p: Problem) -> Term | None:
+    """Of two stores of known values: not the same is written, or to other bytes."""
+    first, second, shared = p.pair.first, p.pair.second, shared_level(p.pair.relation)
+    if first.value is None or second.value is None or not first.mode is second.mode is Mode.WRITE:
+        return None
+    one, other = copy_of(first.value, 1, shared, {}), copy_of(second.value, 2, shared, {})
+    sizes = copy_of(first.size, 1, shared, {}), copy_of(second.size, 2, shared, {})
+    return t.not_(t.and_(t.eq(one, other), t.eq(p.difference, t.ZERO), t.eq(*sizes)))
 
 
 def replayed(pair: OpenPair) -> Answer:

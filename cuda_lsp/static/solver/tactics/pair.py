@@ -33,9 +33,10 @@ class Proved:
 
 @frozen
 class Shown:
-    """They race, or may, as the finding says."""
+    """They race, or may, as the finding says. ``assumptions``: as of ``Proved``."""
 
     finding: Diagnosis
+    assumptions: tuple[str, ...] = ()
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.static.findings.conditions import Open
-from cuda_lsp.static.solver.rows.apart import Rows
+from cuda_lsp.static.solver.rows.apart import Rows, granted
 from cuda_lsp.static.solver.rows.pitch import Pitch, pitches_of
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved
@@ -20,7 +20,7 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
     refuting: list[Pitch] = []
     for pitch in rows.refuting(pitches, sizes_too):
         if not pitch.sizes and rows.hold(pitch, lightly=True):
-            return Proved()
+            return Proved(granted(pitch))
         refuting.append(pitch)
     overlapping: list[tuple[bool | None, Pitch]] = []
     for candidate in refuting:
