@@ -27,7 +27,7 @@ _COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|
 _SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[A-Za-z_]\w*)?")
 _CALL = re.compile(r"\w\s?\(|\.\s?\w+\s?\.|\d\.|\)\s?[(.]")
-_LEAVES = re.compile(rf"{LEAVING}\Z")
+_LEAVES = re.compile(rf"\A{LEAVING}\Z")
 _ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
 _FIRST_ELSE = re.compile(r"\s?else\s")
 _ENDS = re.compile(r"[;{}]")
