@@ -287,7 +287,7 @@ def _value(ast: Ast, parameter: RawCursor, bounds: str | None, otherwise: str) -
 
 
 def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:
-    """The first value of the parameter's enumeration that is not below zero, as "none" and "default" often are.
+    """The first value of the parameter's enumeration that is not below zero, as "none" often is.
 
     By the enumeration's full name; None: it is none.
     """
