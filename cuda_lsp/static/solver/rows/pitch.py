@@ -42,8 +42,8 @@ class Pitch:
     that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
     ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
     that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
-    parameters that must not be negative for ``equal`` to be impossible. ``divisors``: those that must not be 0
-    for it. ``levels``: the rows, one by one."""
+    parameters that must not be negative for ``equal`` to be impossible. ``divisors``: those that must not be
+    0 for it. ``levels``: the rows, one by one."""
 
     rows: Term
     equal: Term
