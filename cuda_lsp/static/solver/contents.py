@@ -8,7 +8,8 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 - in shared memory, one of the two addresses alone is data.
 
 A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
-that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
+that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
+(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
 """
 
 from __future__ import annotations
