@@ -44,18 +44,23 @@ Named = tuple[Const | Var, int]
 _ORDER = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _FULFILLED = dict.fromkeys((*_ORDER, BinaryOp.EQ, BinaryOp.NE), 0) | {BinaryOp.LT: -1, BinaryOp.GT: 1}
 """How far on the left a number is from what it is compared with, to fulfil the comparison or its opposite."""
+_MERGING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
+"""Operations that make one number of several."""
+_OF_IDS = 4
+"""Bytes of what may be as many ids as there are elements."""
 _NOTHING: frozenset[Source] = frozenset()
 
 
 @frozen(eq=False)
 class Accessed:
-    """An access: what its address and the conditions around it come from."""
+    """An access: what its address and the conditions around it come from; ``choices``: how many ``if``."""
 
     site: Site
     mode: Mode
     arrays: frozenset[Array]
     address: frozenset[Source]
     guard: frozenset[Source]
+    choices: int = 0
 
 
 @define(eq=False)
@@ -108,6 +113,23 @@ class DataFlow:
         same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
         modes = {x.mode for x in same}
         return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
+
+    def adds_by_ids(self, a: Accessed) -> bool:
+        """An update of places that an array of ids tells, with elements that stand beside these ids.
+
+        ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ.
+        Not what counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has
+        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``).
+        """
+        ids, place = self.arrays_in(a.address), [x for x in self.accesses if x.arrays & a.arrays]
+        others = [x for x in self.accesses if not x.arrays & a.arrays]
+        added = [x for x in others if x.mode is Mode.READ and not x.arrays & ids]
+        if len(ids) != 1 or not added or ids & self.rows or any(self.arrays_in(x.address) for x in others):
+            return False
+        always = all((x.address, x.choices) == (a.address, a.choices) for x in place)
+        one_each = all(isinstance(x.element, Int) and x.element.size >= _OF_IDS for x in ids)
+        merging = (e for e in subexpressions(expressions(self.slice.kernel.body)) if isinstance(e, ir.Binary))
+        return always and one_each and not any(e.op in _MERGING and self.of(e) & ids for e in merging)
 
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
@@ -200,26 +222,28 @@ def _loops(flow: DataFlow) -> Iterator[ir.Loop]:
     return (s for s in flow.slice.statements if isinstance(s, ir.Loop))
 
 
-def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Source]) -> frozenset[Source]:
+def _accesses(
+    flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Source], choices: int = 0
+) -> frozenset[Source]:
     """Lists the accesses; returns what decides whether what follows is reached."""
     for s in statements:
         for pointer, mode, site in accesses(s):
             arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
-            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard))
+            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard, choices))
         match s:
             case ir.If():
                 within = guard | flow.of(s.condition)
-                _accesses(flow, s.then, within)
-                _accesses(flow, s.otherwise, within)
+                _accesses(flow, s.then, within, choices + 1)
+                _accesses(flow, s.otherwise, within, choices + 1)
                 if any(isinstance(x, ir.Leave) for x in inside(s)):
                     guard = within
             case ir.Loop():
                 within = guard | flow.of(s.condition)
-                _accesses(flow, (*s.test, *s.body, *s.step), within)
+                _accesses(flow, (*s.test, *s.body, *s.step), within, choices)
                 if _leaves(s):
                     guard = within
             case ir.Block():
-                within = _accesses(flow, s.body, guard)
+                within = _accesses(flow, s.body, guard, choices)
                 if _leaves(s):
                     guard = within
             case _:

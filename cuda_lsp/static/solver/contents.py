@@ -7,8 +7,9 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 - the address is data and the access is one half of an update that is not atomic (``bins[data[i]]++``),
 - in shared memory, one of the two addresses alone is data.
 
-A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does what
-walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
+A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
+that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
+(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
 """
 
 from __future__ import annotations
@@ -156,14 +157,15 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     """Whether the contents that the race needs are a condition, and not an invariant surely kept."""
     if depends_on_atomics(p, query):
         return False
-    first, second = p.pair.first, p.pair.second
+    first, second, flow = p.pair.first, p.pair.second, data_flow(query.kernel)
     data = [bool(_contents_in(access.offset, query)) for access in (first, second)]
     if not any(data):
         return True
     if all(data):
         if _within_rows(p, query):
             return False
-        return _is_update(first, query) and _alike(first, second)
+        by_ids = any(map(flow.adds_by_ids, flow.at(first.site.range)))
+        return _is_update(first, query) and _alike(first, second) and not by_ids
     return first.array.space is Space.SHARED
 
 

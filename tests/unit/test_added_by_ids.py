@@ -1,0 +1,64 @@
+"""Updates of places that an array tells: ids of rows differ, keys of what is counted do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import Status
+from cuda_lsp.static.analyze import check_text
+
+
+def statuses(body: str, parameters: str = "float* out, const int* id, const float* in, int n") -> set[Status]:
+    text = (
+        f"__global__ void k({parameters}) {{\n"
+        f"  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) {{ {body} }}\n"
+        "}\n"
+        "template <class T> void go(T* out, T* id, T* in, int n) { k<<<32, 256>>>(out, id, in, n); }\n"
+    )
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[id[i]] += in[i];",
+        "float x = out[id[i]]; x += in[i + 1] - in[i]; out[id[i]] = x;",
+        "int at = id[i] * 16; for (int c = 0; c < 16; ++c) out[at + c] += in[16 * i + c];",
+    ],
+)
+def test_what_stands_beside_its_id_is_put_back_to_a_row_of_its_own(body: str) -> None:
+    assert statuses(body) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[id[i]] += 1;",
+        "out[id[i]] += i;",
+        "out[id[i] % 64] += in[i];",
+        "out[id[i] >> 4] += in[i];",
+        "int bin = id[i] & 31; out[bin] += in[i];",
+        "if (out[id[i]] < in[i]) out[id[i]] = in[i];",
+    ],
+)
+def test_what_is_counted_or_compared_meets(body: str) -> None:
+    assert Status.CONDITIONAL in statuses(body)
+
+
+def test_bytes_are_no_ids() -> None:
+    told = statuses("out[id[i]] += in[i];", "float* out, const unsigned char* id, const float* in, int n")
+    assert Status.CONDITIONAL in told
+
+
+def test_edges_lead_to_one_place_more_than_once() -> None:
+    parameters = "float* out, const int* id, const float* in, int n, const int* from, const float* x"
+    text = (
+        f"__global__ void k({parameters}) {{\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[id[i]] += in[i] * x[from[i]];\n"
+        "}\n"
+    )
+    assert Status.CONDITIONAL in {f.status for f in check_text(Path("k.cu"), text).findings if f.kind}
