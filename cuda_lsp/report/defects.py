@@ -3,7 +3,8 @@
 A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
 defects: the pairs of one array that are linked by accesses which they share, within a block or between
 blocks, and all of a kernel that rely on lock step, in whichever instances of a template they are; of other
-findings those of one place. The worst of them leads; the places of the others are related to it.
+findings those of one place. What a function does is one defect in all kernels that call it. The worst of them
+leads; the places of the others are related to it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from attrs import evolve
 
 from cuda_lsp.model import Code, Finding, Related, SourceRange, Status
 
+_MOST_NAMES = 4
 _SUREST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE, Status.NOT_OBSERVED)
 
 
@@ -33,6 +35,7 @@ def _linked(group: Sequence[Finding], finding: Finding) -> bool:
     return any(
         _lock_step(finding, other)
         or _one_place(finding, other)
+        or _one_function(finding, other)
         or (_alike(finding, other) and places_of(finding) & places_of(other))
         for other in group
     )
@@ -47,6 +50,13 @@ def _one_place(a: Finding, b: Finding) -> bool:
     """The same of several instances."""
     here = (a.code, a.site.range, template_of(a.kernel)) == (b.code, b.site.range, template_of(b.kernel))
     return here and a.kind is b.kind is None
+
+
+def _one_function(a: Finding, b: Finding) -> bool:
+    """The same accesses, in several kernels: they stand in what these call."""
+    if a.code is not b.code or a.kind is not b.kind or template_of(a.kernel) == template_of(b.kernel):
+        return False
+    return a.site.range in places_of(b) and places_of(a) == places_of(b)
 
 
 def _lock_step(a: Finding, b: Finding) -> bool:
@@ -75,6 +85,13 @@ def _between(finding: Finding) -> bool | None:
     return blocks is not None and blocks[0] != blocks[1]
 
 
+def _listed(names: Sequence[str]) -> str:
+    shown = (
+        [*names] if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more"]
+    )
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+
+
 def _led(group: Sequence[Finding]) -> Finding:
     """The worst of a group, and what the others add."""
     ranked = sorted(group, key=lambda f: (f.effective_severity, _SUREST.index(f.status), f.site.range))
@@ -87,4 +104,9 @@ def _led(group: Sequence[Finding]) -> Finding:
             if place.site.range not in told:
                 told.add(place.site.range)
                 related.append(place)
+    elsewhere = list(
+        dict.fromkeys(f.kernel for f in group if template_of(f.kernel) != template_of(leader.kernel))
+    )
+    if elsewhere:
+        related.append(Related(leader.site, f"also in {_listed(elsewhere)}"))
     return evolve(leader, related=(*leader.related, *related), also=others) if others else leader

@@ -33,7 +33,8 @@ class DiagnosticsJson:
     """The diagnostics of documents as JSON; those of a kernel are written once for each report of it.
 
     A large file has hundreds of findings and an edit changes those of one kernel: making all of them
-    anew would cost more than analysing it. Instances of a template are one kernel here.
+    anew would cost more than analysing it. Kernels that may share a defect are one here: instances of a
+    template, and those that call a function in which something is found.
     """
 
     def __init__(self, encode: Callable[[lsp.Diagnostic], str], base: str = "") -> None:
@@ -45,7 +46,7 @@ class DiagnosticsJson:
         """What ``diagnostics`` gives, as a JSON array."""
         before = self._made.get(report.path, {})
         made: dict[tuple[int, ...], tuple[list[KernelReport], list[str]]] = {}
-        for kernels in templates(report.kernels):
+        for kernels in _together(report.kernels):
             key = tuple(map(id, kernels))  # of reports that are kept here, so that nothing else has it
             made[key] = before.get(key) or (kernels, self._told(kernels, document))
         self._made[report.path] = made
@@ -71,6 +72,29 @@ def templates(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
     for kernel in kernels:
         found.setdefault(kernel.range, []).append(kernel)
     return list(found.values())
+
+
+def _together(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
+    """Kernels in their order, those together whose findings may be one defect."""
+    found: list[list[KernelReport]] = []
+    at: dict[SourceRange, int] = {}  # of findings in functions: the first of ``found`` that has one there
+    for group in templates(kernels):
+        places = {f.site.range for k in group for f in k.findings if not _is_in(f.site.range, k.range)}
+        same = sorted({at[place] for place in places if place in at})
+        number = same[0] if same else len(found)
+        if not same:
+            found.append([])
+        for other in same[1:]:
+            found[number] += found[other]
+            found[other] = []
+            at.update({place: number for place, known in at.items() if known == other})
+        found[number] += group
+        at.update(dict.fromkeys(places, number))
+    return [group for group in found if group]
+
+
+def _is_in(place: SourceRange, kernel: SourceRange) -> bool:
+    return kernel.start.line <= place.start.line <= kernel.end.line and place.path == kernel.path
 
 
 def _diagnostic(finding: Finding, document: TextDocument, base: str) -> lsp.Diagnostic:

@@ -21,6 +21,8 @@ import pytest
 from conftest import EDITORS, FIGURE1, READ, ROOT, SERVER, SPIN, STORE_LINE, need
 from terminal import TIMEOUT_S, Terminal
 
+from cuda_lsp import __version__
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
@@ -247,3 +249,22 @@ def test_a_running_check_is_cancelled(neovim: Neovim) -> None:
     neovim.until(lambda: neovim.evaluate("g:progress").get("kind") == "end", "the end of the check")
     assert neovim.evaluate("g:progress")["message"] == "cancelled"  # and not ended by its deadline
     neovim.terminal.type(":qa!\r")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [(SERVER, __version__), (["/nowhere/cuda-lsp", "serve"], "is not executable: pip install it")],
+)
+def test_checkhealth_tells_whether_the_server_starts(tmp_path: Path, command: list[str], told: str) -> None:
+    init, report = tmp_path / "init.lua", tmp_path / "health.txt"
+    cmd = json.dumps(command)
+    init.write_text(
+        f"vim.opt.runtimepath:prepend('{ROOT / 'editors/nvim'}')\n"
+        f"require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{cmd}') }})\n"
+    )
+    steps = ["-c", "checkhealth cuda_lsp", "-c", f"silent write! {report}", "-c", "qa!"]
+    subprocess.run(
+        [need("nvim", "Neovim"), "--headless", "-u", str(init), *steps], check=True, timeout=TIMEOUT_S
+    )
+    text = report.read_text()
+    assert told in text and ("ERROR" in text) == (told != __version__)

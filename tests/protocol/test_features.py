@@ -100,3 +100,29 @@ def test_the_comment_of_an_action_silences_what_it_names_and_nothing_else(client
     found = [m["params"] for _, m in client.notifications if m["method"].endswith("publishDiagnostics")][-1]
     codes = {d["code"] for d in found["diagnostics"]}
     assert "shared-race" in codes and "bank-conflict" not in codes
+
+
+FUNCTION = """__device__ void put(int *s, int *out) {
+  s[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void one(int *out) { __shared__ int s[65]; put(s, out); }
+__global__ void two(int *out) { __shared__ int s[65]; put(s, out); }
+__global__ void three(int *out) { __shared__ int t[65]; put(t, out); }
+void launch(int *o) { one<<<1, 64>>>(o); two<<<1, 64>>>(o); three<<<1, 64>>>(o); }
+"""
+
+
+def test_what_a_function_does_in_several_kernels_is_one_squiggle(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    client.open("a.cu", FUNCTION)
+    client.settled("a.cu", 1)
+    version = client.edit("a.cu", (5, 68), (5, 68), "out[0] += 0; ")  # in one of the kernels alone
+    client.settled("a.cu", version)
+    last = [m["params"] for _, m in client.notifications if m["method"].endswith("publishDiagnostics")][-1]
+    found = [d for d in last["diagnostics"] if d["range"]["start"]["line"] == 2]
+    assert last["version"] == version
+    assert sorted(d["code"] for d in found) == ["shared-race", "shared-uninitialised"]
+    race = next(d for d in found if d["code"] == "shared-race")
+    assert any(r["message"].startswith("also in ") for r in race["relatedInformation"])
+    assert client.close() == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.model import FileReport, Status
-from cuda_lsp.report.defects import defects
+from cuda_lsp.model import Code, FileReport, Status
+from cuda_lsp.report.defects import defects, places_of
 from cuda_lsp.report.document import document
 from cuda_lsp.source_names import called
 from cuda_lsp.static.analyze import check_text
@@ -133,3 +133,37 @@ def test_what_several_instances_have_is_one_finding_of_each_place() -> None:
     assert len({(f.code, f.site.range) for f in told}) == len(told) < len(found.findings)
     both = {"shift<1>", "shift<2>"}
     assert all({leader.kernel, *(f.kernel for f in leader.also)} == both for leader in told)
+
+
+FUNCTION = """__device__ void put(int *s, int *out) {
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void one(int *out) { __shared__ int s[65]; put(s, out); }
+__global__ void two(int *out) { __shared__ int t[65]; put(t, out); out[threadIdx.x] += 1; }
+__global__ void three(int *out) {
+    __shared__ int s[65];
+    put(s, out);
+    __shared__ int u[64];
+    u[threadIdx.x ^ 1] = 2;
+    out[threadIdx.x] += u[threadIdx.x];
+}
+void launch(int *o) { one<<<1, 64>>>(o); two<<<1, 64>>>(o); three<<<1, 64>>>(o); }
+"""
+
+
+def test_what_a_function_does_in_several_kernels_is_one_finding_of_its_places() -> None:
+    told = defects(check_text(Path("k.cu"), FUNCTION).findings)
+    in_function = [f for f in told if {p.start.line for p in places_of(f)} <= {2, 3}]
+    assert [f.code for f in in_function] == [Code.SHARED_RACE, Code.SHARED_UNINITIALISED]
+    for leader in in_function:
+        assert {leader.kernel, *(f.kernel for f in leader.also)} == {"one", "two", "three"}
+        others = {"one", "two", "three"} - {leader.kernel}
+        (named,) = [r.message for r in leader.related if r.message.startswith("also in")]
+        assert named == f"also in {' and '.join(sorted(others, key=['one', 'two', 'three'].index))}"
+
+
+def test_what_only_one_of_the_kernels_does_is_its_own() -> None:
+    told = defects(check_text(Path("k.cu"), FUNCTION).findings)
+    own = [f for f in told if 11 in {p.start.line for p in places_of(f)}]
+    assert {f.kernel for f in own} == {"three"}

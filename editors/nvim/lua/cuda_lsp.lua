@@ -57,6 +57,7 @@ end
 -- are read from the project's files.
 function M.setup(options)
   options = options or {}
+  M.cmd = options.cmd or { 'cuda-lsp', 'serve' }
   local group = vim.api.nvim_create_augroup('cuda_lsp', { clear = true })
   vim.api.nvim_create_autocmd('FileType', {
     group = group,
@@ -66,7 +67,7 @@ function M.setup(options)
       local root = root_of(vim.api.nvim_buf_get_name(event.buf))
       start({
         name = 'cuda-lsp',
-        cmd = options.cmd or { 'cuda-lsp', 'serve' },
+        cmd = M.cmd,
         root_dir = root,
         init_options = { trusted = trusts(options.trusted, root), settings = settings },
         settings = { ['cuda-lsp'] = settings },
