@@ -28,20 +28,16 @@ _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
 _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
-# The kinds of the first type and of all others, whether names of parameters count for more, and numbers whose
-# names tell nothing: small in later guesses, for dimensions and orders of methods, of which there are few.
+# The first guesses keep to what parameters are called; a later one gives all parameters one type. Numbers
+# whose names tell nothing are small in the last: dimensions and orders of methods, of which there are few.
 _ATTEMPTS = (
-    ((0, 0), True, "16"),
-    ((1, 1), True, "16"),
-    ((2, 2), True, "16"),
-    ((1, 1), False, "16"),
-    ((0, 0), True, "1"),
-    ((0, 0), True, "2"),
-    ((2, 0), False, "16"),
-    ((0, 2), False, "16"),
+    (0, True, "16"),
+    (1, True, "16"),
+    (2, True, "16"),
+    (1, False, "16"),
+    (0, True, "1"),
+    (0, True, "2"),
 )
-_LIKE = 6
-"""So many give all types one kind; behind them the first is another: one is a vector, the others are not."""
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
@@ -128,7 +124,8 @@ class Guesses:
     def _ask(self, made: _Requests, key: str, template: KernelSource, attempt: int, broken: bool) -> None:
         asked = made.told(template) if attempt == _TOLD else ()
         if not asked and attempt <= len(_ATTEMPTS):
-            attempt, asked = made.untried(template, max(attempt, _TOLD + 1))
+            attempt = max(attempt, _TOLD + 1)
+            asked = made.guessed(template, attempt - 1)
         if not asked and broken:
             # No guess compiles. The first one at least gives the types names; its errors are shown.
             asked, attempt = made.guessed(template, 0), _LAST_ATTEMPT
@@ -154,15 +151,6 @@ class _Requests:
         read = [s for s in sites if not s.left_out] or sites
         every = told(parameters, read, self._data.decode("utf-8", "replace"))
         return tuple(self._named(template, arguments) for arguments in spread(every))
-
-    def untried(self, template: KernelSource, attempt: int) -> tuple[int, tuple[str, ...]]:
-        """The first attempt from this one on that asks for something new; one too many: there is none."""
-        earlier = {self.guessed(template, number) for number in range(attempt - 1)}
-        for number in range(attempt - 1, len(_ATTEMPTS)):
-            asked = self.guessed(template, number)
-            if asked and asked not in earlier:
-                return number + 1, asked
-        return len(_ATTEMPTS) + 1, ()
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
         """Guess number ``attempt`` (from 0); none: there is no further guess."""
@@ -233,9 +221,7 @@ def parameters_of(
     types = _VECTOR_TYPES if _MEMBER.search(data, start, end) is not None else _DEFAULT_TYPES
     if attempt >= len(_ATTEMPTS):
         return None
-    (kind, others), named, number = _ATTEMPTS[attempt]
-    if attempt >= _LIKE and types is not _VECTOR_TYPES:
-        return None
+    kind, named, number = _ATTEMPTS[attempt]
     bounds = _BOUNDS.search(data, start, end)
     found: list[TemplateParameter] = []
     for parameter in ast.children(template.cursor):
@@ -249,7 +235,6 @@ def parameters_of(
         if parameter.kind == _TYPE_PARAMETER:
             guess = _type(ast.spelling(parameter).lower(), types[kind], named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
-            kind = others
         else:
             guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number)
             enumeration = guess.startswith("static_cast<")
@@ -287,18 +272,14 @@ def _value(ast: Ast, parameter: RawCursor, bounds: str | None, otherwise: str) -
 
 
 def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:
-    """The first value of the parameter's enumeration that is not below zero, as "none" often is.
-
-    By the enumeration's full name; None: it is none.
-    """
+    """The first value of the parameter's enumeration, by its full name; None when it is no enumeration."""
     lib = ast.lib
     type = lib.clang_getCanonicalType(lib.clang_getCursorType(parameter))
     declaration = lib.clang_getTypeDeclaration(type)
     if declaration.kind != _ENUM:
         return None
-    members = (c for c in ast.children(declaration) if c.kind == _ENUM_CONSTANT)
-    values = [lib.clang_getEnumConstantDeclValue(member) for member in members]
-    value = next((value for value in values if value >= 0), (values or [0])[0])
+    first = next((c for c in ast.children(declaration) if c.kind == _ENUM_CONSTANT), None)
+    value = lib.clang_getEnumConstantDeclValue(first) if first is not None else 0
     return f"static_cast<{ast.string(lib.clang_getTypeSpelling(type))}>({value})"
 
 

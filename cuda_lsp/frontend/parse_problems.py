@@ -29,9 +29,6 @@ _TOOLKIT = re.compile(
     r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_BEFORE_DECLARATION = re.compile(rb"[;{}]|^[ \t]*#[^\n]*", re.M)
-_DECLARED = re.compile(rb"([A-Za-z_]\w*)\s*[\[=;]")
-_LONGEST_DECLARATION = 400
 _PER_KERNEL = 3
 
 
@@ -154,28 +151,6 @@ def errors_within(
         words = {word for start, end in stretches for word in _WORD.findall(source.data, start, end)}
         errors += header_functions.reached(words)
     return tuple(errors)
-
-
-def errors_in_variables(
-    sources: KernelSources, problems: Sequence[Problem], source: SourceText
-) -> tuple[CompileError, ...]:
-    """Errors in declarations of variables that kernels name, outside of functions: unknown sizes."""
-    every = {s for kernel in sources.kernels for s in called_stretches(sources, kernel, source.data)}
-    bodies = every | {function[1:] for function in sources.device_functions}
-    outside = [p for p in problems if not any(start <= p.offset < end for start, end in bodies)]
-    if not outside:
-        return ()
-    words = {word for start, end in every for word in _WORD.findall(source.data, start, end)}
-    found = (p for p in outside if _declared_around(source.data, p.offset) in words)
-    return tuple(CompileError(source.range(p.offset, p.offset + 1), p.message) for p in found)
-
-
-def _declared_around(data: bytes, offset: int) -> bytes | None:
-    """The name of the variable whose declaration a place is in."""
-    first = max(0, offset - _LONGEST_DECLARATION)
-    before = [match.end() for match in _BEFORE_DECLARATION.finditer(data, first, offset)]
-    declared = _DECLARED.search(data, before[-1] if before else first, offset + _LONGEST_DECLARATION)
-    return declared[1] if declared else None
 
 
 def kernel_errors(kernels: Sequence[KernelSource], problems: Problems, source: SourceText) -> list[ToolError]:

@@ -54,7 +54,6 @@ from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
-    errors_in_variables,
     errors_within,
     kernel_errors,
     missing_headers,
@@ -124,15 +123,15 @@ class Translation:
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
         self._around.take(guessed)
-        self._unit, self._host_key, self._headers = None, None, (b"", b"")
+        self._unit = self._host_key = None
         self._guesses.clear()
+        self._headers = (b"", b"")
         self._read(self._source.text)
 
     def understanding(self) -> Understanding:
         """How much of the kernels the last reading makes sense of."""
         kernels = self._sources.kernels
         errors = {error for kernel in kernels for error in self._compile_errors(kernel)}
-        errors |= {*errors_in_variables(self._sources, self._problems.main, self._source)}
         return Understanding(
             unread=len(self.unreadable),
             errors=len(errors),
@@ -305,8 +304,9 @@ class Translation:
             self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False
         self._ast = Ast(self._unit, self.path)
+        only = focus.name if focus else ""
         root, around = raw_cursor(self._unit.cursor), self._inclusions().around
-        self._sources = find_kernels(self._ast, root, self._source, around, focus.name if focus else "")
+        self._sources = find_kernels(self._ast, root, self._source, around, only)
         size, reworded = len(self._source.data), self._readable.reason
         self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True

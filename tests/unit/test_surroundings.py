@@ -273,20 +273,3 @@ def test_a_constant_that_is_computed_elsewhere_has_its_value(tmp_path: Path) -> 
     report = checked(project(tmp_path, files) / "fill.cuh")
     assert not any("not understood" in error.message for error in report.errors)
     assert any("ROWS=(1024/(2*8))" in error.message for error in report.errors)
-
-
-def test_a_size_of_an_array_outside_of_functions_is_looked_for(tmp_path: Path) -> None:
-    files = {
-        "smooth.cuh": "__constant__ float weights[2 * (TAPS - 1) + 1];\n"
-        "// cuda-lsp: launch block=64 grid=1\n"
-        "__global__ void smooth(float* a) { a[threadIdx.x] *= weights[threadIdx.x % 8]; }\n",
-        "smooth.hpp": "static const int TAPS = 17;\n",
-        "other.cuh": "__constant__ float unused[2 * (HIDDEN - 1) + 1];\n"
-        "__global__ void twice(float* a) { a[threadIdx.x] *= 2; }\n",
-        "other.hpp": "static const int HIDDEN = 17;\n",
-    }
-    root = project(tmp_path, files)
-    report = checked(root / "smooth.cuh")
-    assert [kernel.verdict for kernel in report.kernels] == [Verdict.RACE_FREE]
-    assert any("TAPS=17" in error.message for error in report.errors)
-    assert not checked(root / "other.cuh").errors

@@ -1,8 +1,8 @@
 """Names of host code that hold one known value: what launch configurations and arguments are made of.
 
 A name has the value of what reaches its use (``reaching``). A wrong constant could hide a bug, so whatever is
-in doubt is "not constant". ``Given`` tells values besides: of parameters, as one caller passes them, and of
-what a branch has compared.
+in doubt is "not constant". ``Given`` tells values besides: of parameters, as one caller passes them, of what
+a branch has compared.
 """
 
 from __future__ import annotations
