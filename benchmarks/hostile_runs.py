@@ -106,7 +106,7 @@ def prepared(case: Case) -> Prepared:
         options = CheckOptions(watch_all=True)
         said = "\n".join(error.message for error in report.errors)
         if case.program:
-            (job,) = file_jobs(case.source, report, options, ProgramOptions(folder=path.parent), analyzer)
+            (job,) = file_jobs([(report, case.source)], options, ProgramOptions(folder=path.parent), analyzer)
             return Prepared(case, job, report, said)
         found = next((one for one in report.kernels if one.name.split("<")[0] == "k"), None)
         kernel = found and analyzer.kernel(path, found.name)
