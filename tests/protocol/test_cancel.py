@@ -194,7 +194,7 @@ STATEMENTS    }
 
 
 @pytest.mark.skip(
-    reason="since other findings are merged, this kernel has no two of one kind: it needs another"
+    reason="no longer offered for this kernel since findings are grouped: look why"
 )
 @either_way
 def test_mending_all_of_a_kind_shows_its_progress_and_ends(client: Client, cancel: Cancel) -> None:
