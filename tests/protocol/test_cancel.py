@@ -193,9 +193,7 @@ STATEMENTS    }
 """
 
 
-@pytest.mark.skip(
-    reason="no longer offered for this kernel since findings are grouped: look why"
-)
+@pytest.mark.skip(reason="no longer offered for this kernel since findings are grouped: look why")
 @either_way
 def test_mending_all_of_a_kind_shows_its_progress_and_ends(client: Client, cancel: Cancel) -> None:
     line = "        s[threadIdx.x] = in[k]; out[{0} * n + threadIdx.x] += s[threadIdx.x + {0}];\n"
