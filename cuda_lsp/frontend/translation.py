@@ -19,7 +19,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend import budgets, clang_unit, instantiation, toolchain
 from cuda_lsp.frontend.around import Around
-from cuda_lsp.frontend.compile_errors import CompileError
+from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
@@ -70,11 +70,6 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
-
-
-def _beginning(error: CompileError) -> tuple[int, int]:
-    """To sort thousands by; positions themselves compare slowly."""
-    return error.range.start.line, error.range.start.column
 
 
 class Translation:
@@ -140,7 +135,7 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
-            messages=tuple(error.message for error in sorted(errors, key=_beginning)),
+            messages=tuple(error.message for error in in_order(errors)),
         )
 
     def texts(self) -> Iterable[str]:

@@ -46,6 +46,7 @@ _VERDICT_STYLE = {
     Verdict.RACE_FREE: "bold green",
     Verdict.UNDECIDED: "bold yellow",
 }
+_MISSING_ONE = "free of races but for threads that miss a barrier"
 MISSED = "{} of the dynamic check had escaped the static analysis, our mistake: please report the kernel"
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -163,12 +164,13 @@ def _histogram(bank: BankReport) -> Text:
 
 
 def _verdict_line(path: Path, kernel: KernelReport) -> Text:
-    line = Text.assemble(
-        (f"{path}:{kernel.range.start.line}: ", "bold"),
-        kernel.name,
-        " is ",
-        (kernel.verdict.value, _VERDICT_STYLE[kernel.verdict]),
-    )
+    place = Text(f"{path}:{kernel.range.start.line}: ", "bold")
+    if kernel.verdict is Verdict.RACE_FREE and _diverges(kernel):
+        line = Text.assemble(place, kernel.name, " is ", (_MISSING_ONE, "yellow"))
+    else:
+        line = Text.assemble(
+            place, kernel.name, " is ", (kernel.verdict.value, _VERDICT_STYLE[kernel.verdict])
+        )
     if kernel.launches:
         line.append(f"  {launch_text(kernel.launches[0])}", "dim")
     for reason in kernel.reasons if kernel.verdict is Verdict.UNDECIDED else kernel.notes:
@@ -203,7 +205,7 @@ def _totals(reports: list[FileReport]) -> Text:
     for verdict, style in _VERDICT_STYLE.items():
         text.append(f"{counts[verdict]} {verdict.value}  ", style if counts[verdict] else "dim")
     if diverging:
-        text.append(f"{diverging} free of races but for threads that miss a barrier  ", "yellow")
+        text.append(f"{diverging} {_MISSING_ONE}  ", "yellow")
     text.append(f"{_plural(findings, 'finding')}, {seconds:.2f} s")
     lost = sum(any(e.severity is Severity.ERROR and e.range is None for e in r.errors) for r in reports)
     if lost:

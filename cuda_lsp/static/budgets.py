@@ -3,7 +3,7 @@
 The unit stands in the name: ``S`` and ``MS``, seconds and milliseconds of a thread's own time unless said
 otherwise, and ``SHARE`` of a budget; ``MOST_…`` and ``KEPT_…`` count. The rates of the solver's clock
 are in ``work``, lengths of messages in ``findings.words``, the launches that are tried in ``launches``; what
-CUDA fixes (lanes of a warp, threads of a block) is in ``model``.
+CUDA fixes (lanes of a warp, threads of a block) is in ``model``. It is one table, so it may be a long file.
 """
 
 # ---------------------------------------------------------------------------- while somebody types

@@ -185,22 +185,20 @@ def test_a_check_of_the_workspace_ends(client: Client, cancel: Cancel, tmp_path:
     assert shown and shown[-1].startswith("1 files")
 
 
-MANY = """__global__ void swap(float* out, const float* in, int n) {
-    __shared__ float s[256];
-    for (int k = 0; k < n; k++) {
-STATEMENTS    }
-}
-"""
+def many() -> str:
+    """A kernel of twelve arrays, each read without a barrier: twelve findings, each with repairs to try."""
+    array = "    __shared__ float s{0}[128];  s{0}[threadIdx.x] = in[{0}];  "
+    line = array + "out[threadIdx.x] += s{0}[threadIdx.x + {0}];\n"
+    lines = "".join(line.format(number) for number in range(1, 13))
+    head = "__global__ void swap(float* out, const float* in) {\n"
+    return f"{head}{lines}}}\nvoid launch(float* out, float* in) {{ swap<<<1, 64>>>(out, in); }}\n"
 
 
-@pytest.mark.skip(reason="no longer offered for this kernel since findings are grouped: look why")
 @either_way
 def test_mending_all_of_a_kind_shows_its_progress_and_ends(client: Client, cancel: Cancel) -> None:
-    line = "        s[threadIdx.x] = in[k]; out[{0} * n + threadIdx.x] += s[threadIdx.x + {0}];\n"
-    text = MANY.replace("STATEMENTS", "".join(line.format(number) for number in range(1, 13)))
-    client.open("a.cu", text)
+    client.open("a.cu", many())
     client.settled("a.cu", 1)
-    offered = client.actions("a.cu", 3)
+    offered = client.actions("a.cu", 1)
     (every,) = [action for action in offered if action["title"].startswith("Mend every shared-race")]
     request = client.ask("codeAction/resolve", every)
     client.begun("Mend every shared-race")

@@ -62,16 +62,22 @@ def test_what_all_threads_of_the_block_read_alike_parts_nobody(body: str, thread
     assert not told(report) and report.kernels[0].verdict is Verdict.RACE_FREE
 
 
-def totals(report: FileReport) -> str:
+def rendered(report: FileReport) -> list[str]:
     console = Console(width=200, record=True, file=StringIO())
-    render(console, [report], lambda path: [])
-    return console.export_text().splitlines()[-1]
+    render(console, [report], lambda path: [], verbose=True)
+    return console.export_text().splitlines()
+
+
+def totals(report: FileReport) -> str:
+    return rendered(report)[-1]
 
 
 @pytest.mark.parametrize("body", ["if (t < 7) __syncthreads();", "if (p[t]) __syncthreads();"])
 def test_a_kernel_with_a_missed_barrier_is_not_counted_as_race_free(body: str) -> None:
-    line = totals(checked(body))
-    assert "0 race-free" in line and "1 free of races but for" in line
+    lines = rendered(checked(body))
+    assert "0 race-free" in lines[-1] and "1 free of races but for" in lines[-1]
+    assert not any("is race-free" in line for line in lines)
+    assert any("k is free of races but for threads that miss a barrier" in line for line in lines)
 
 
 def test_the_others_are() -> None:

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.compile_errors import CompileError
+from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed, PassedPlace
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
@@ -88,7 +88,7 @@ class _Attempts:
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
             low.launched = self.passed
-            low.errors = sorted(errors, key=lambda error: error.range.start)
+            low.errors = in_order(errors)
             try:
                 return _lower(low, self.ast.body(self.declaration), self.name)
             except budgets.TooMuch as much:
