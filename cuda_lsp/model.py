@@ -455,6 +455,11 @@ class KernelReport:
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def misses_barrier(self) -> bool:
+        """Whether its threads may part at a barrier: free of races or not, nobody calls it clean."""
+        return any(finding.code is Code.BARRIER_DIVERGENCE for finding in self.findings)
+
     def moved(self, lines: int) -> KernelReport:
         """The report of the same kernel ``lines`` further down."""
         if not lines:

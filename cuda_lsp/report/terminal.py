@@ -165,7 +165,7 @@ def _histogram(bank: BankReport) -> Text:
 
 def _verdict_line(path: Path, kernel: KernelReport) -> Text:
     place = Text(f"{path}:{kernel.range.start.line}: ", "bold")
-    if kernel.verdict is Verdict.RACE_FREE and _diverges(kernel):
+    if kernel.verdict is Verdict.RACE_FREE and kernel.misses_barrier:
         line = Text.assemble(place, kernel.name, " is ", (_MISSING_ONE, "yellow"))
     else:
         line = Text.assemble(
@@ -194,7 +194,7 @@ def _trimmed(extents: tuple[int, int, int]) -> tuple[int, ...]:
 
 def _totals(reports: list[FileReport]) -> Text:
     kernels = [kernel for report in reports for kernel in report.kernels]
-    diverging = sum(k.verdict is Verdict.RACE_FREE and _diverges(k) for k in kernels)
+    diverging = sum(k.verdict is Verdict.RACE_FREE and k.misses_barrier for k in kernels)
     counts = {verdict: sum(k.verdict is verdict for k in kernels) for verdict in Verdict}
     counts[Verdict.RACE_FREE] -= diverging
     findings = sum(len(defects(report.findings)) for report in reports)
@@ -211,10 +211,6 @@ def _totals(reports: list[FileReport]) -> Text:
     if lost:
         text.append(f", {_plural(lost, 'file')} not analysed", "bold red")
     return text
-
-
-def _diverges(kernel: KernelReport) -> bool:
-    return any(f.code is Code.BARRIER_DIVERGENCE for f in kernel.findings)
 
 
 def statistics(reports: Iterable[FileReport]) -> RenderableType:

@@ -9,7 +9,8 @@ from cuda_lsp.model import RACES, Dim3, KernelReport, LaunchConfig, LaunchSource
 from cuda_lsp.report.defects import template_of
 
 IGNORED = "races ignored"
-_WORST_FIRST = (Verdict.RACY.value, IGNORED, Verdict.UNDECIDED.value, Verdict.RACE_FREE.value)
+BARRIER_MISSED = "barrier missed"
+_WORST_FIRST = (Verdict.RACY.value, IGNORED, Verdict.UNDECIDED.value, BARRIER_MISSED, Verdict.RACE_FREE.value)
 _SOURCES = {
     LaunchSource.FILE: "",
     LaunchSource.PROGRAM: "",
@@ -21,7 +22,9 @@ _SOURCES = {
 
 
 def shown_verdict(kernel: KernelReport) -> str:
-    """The verdict; of a kernel all of whose races somebody has silenced, that it is so."""
+    """The verdict; that somebody has silenced all of its races, or that races are all it is free of."""
+    if kernel.verdict is Verdict.RACE_FREE and kernel.misses_barrier:
+        return BARRIER_MISSED
     if (
         kernel.verdict is Verdict.RACY
         and kernel.refined

@@ -223,6 +223,14 @@ def test_races_that_a_comment_silences_do_not_leave_the_kernel_racy(plain: Clien
     assert lens_titles(plain, "a.cu")[0].startswith("races ignored · ")
 
 
+def test_a_kernel_whose_threads_may_miss_a_barrier_is_not_shown_as_clean(plain: Client) -> None:
+    text = "__global__ void k(const int* p, int* out) {\n    if (p[threadIdx.x]) __syncthreads();\n}\n"
+    plain.open("a.cu", text + "void f(int* p, int* o) { k<<<1, 64>>>(p, o); }\n")
+    _, status = plain.settled("a.cu", 1)
+    assert [kernel["verdict"] for kernel in status["kernels"]] == ["barrier missed"]
+    assert lens_titles(plain, "a.cu")[0].startswith("barrier missed · ")
+
+
 def test_a_comment_that_silences_nothing_is_told_and_removed(plain: Client) -> None:
     comment = "  // cuda-lsp: ignore[bank-conflict, global-race] once was\n"
     plain.open(

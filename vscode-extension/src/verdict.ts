@@ -1,8 +1,8 @@
 /** What the status bar says, from what the server says. Knows nothing of VS Code. */
 
 export type ServerState = "starting" | "running" | "stopped" | "missing";
-/** `races ignored`: it is racy, and comments or settings silence all of its races. */
-export type Verdict = "racy" | "races ignored" | "race-free" | "undecided";
+/** `races ignored`: it is racy, and comments or settings silence all of its races. `barrier missed`: it has none, but for that. */
+export type Verdict = "racy" | "races ignored" | "barrier missed" | "race-free" | "undecided";
 
 /** One kernel of a file. `reasons`: why it is undecided. */
 export interface KernelStatus {
@@ -60,6 +60,9 @@ function ofFile({ kernels, refined, errors = 0 }: FileStatus): Summary {
   }
   if (errors > 0) {
     return { icon: "racy", text: errors === 1 ? "1 error" : `${errors} errors`, details };
+  }
+  if (count("barrier missed") > 0) {
+    return { icon: "undecided", text: `${kernelCount(count("barrier missed"))} may miss a barrier`, details };
   }
   if (count("races ignored") > 0) {
     return { icon: "none", text: `races of ${kernelCount(count("races ignored"))} ignored`, details };

@@ -30,6 +30,11 @@ void test("races that somebody silenced leave the file neither racy nor race-fre
   assert.deepEqual([summary.icon, summary.text], ["none", "races of 1 kernel ignored"]);
 });
 
+void test("a kernel that may miss a barrier is not green", () => {
+  const summary = summarise("running", file(true, "barrier missed", "race-free"));
+  assert.deepEqual([summary.icon, summary.text], ["undecided", "1 kernel may miss a barrier"]);
+});
+
 void test("a stopped server hides old verdicts", () => {
   assert.equal(summarise("stopped", file(true, "race-free")).text, "stopped");
 });
