@@ -85,7 +85,7 @@ class FrontendOptions:
         """The flags that a precompiled shim depends on."""
         return (
             "-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={_clang_arch(self.compute)}",
-            "-nocudainc", "-nocudalib", "--cuda-path=/nonexistent", "-nostdinc", "-nostdinc++",
+            "-nocudainc", "-nocudalib", "-fgpu-rdc", "--cuda-path=/nonexistent", "-nostdinc", "-nostdinc++",
             "-Xclang", "-fcuda-allow-variadic-functions",
             f"-std={self.std}", "-fno-spell-checking", "-ferror-limit=0", "-Wno-everything",
         )  # fmt: skip

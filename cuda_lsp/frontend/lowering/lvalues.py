@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from cuda_lsp.frontend.lowering import (
     assignments,
     calls,
@@ -401,8 +403,9 @@ def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
     if (info.kind == "array" and info.count is None) or low.ast.lib.clang_Cursor_getStorageClass(
         declaration.cursor
     ) == K.EXTERN:
+        sized_by_launch = evolve(info, count=None, size=0) if info.kind == "array" else info
         array = next((a for a in low.arrays.values() if a.dynamic), None) or low.array(
-            declaration.key, declaration.name, Space.SHARED, info,
+            declaration.key, declaration.name, Space.SHARED, sized_by_launch,
             dynamic=True, offset=0, may_alias="dynamic shared", site=site,
         )  # fmt: skip
         low.arrays[declaration.key] = array
