@@ -179,7 +179,8 @@ def _wire_reading(server: CudaServer) -> None:
         only = tuple(getattr(kind, "value", kind) for kind in params.context.only or ())
         lines = params.range.start.line, params.range.end.line
         asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
-        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
+        others, elsewhere = session.reports(), ls.workspace_check.launches
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere)
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await trials.used(actions.actions, report, document, wanted)

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from pygls.workspace import PositionCodec, TextDocument
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.files import read_text
-from cuda_lsp.model import Code, Position, Severity, SourceRange
+from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Position, Severity, SourceRange
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.diagnostics import SOURCE
@@ -41,12 +42,13 @@ class NotChecked(Exception):
 
 @frozen
 class Checked:
-    """What a check found: diagnostics by URI, of all files, and a line for the user.
+    """What a check found: diagnostics of files by URI, launches that the source tells, a line for the user.
 
     ``folders``, ``base`` and ``changes`` are what it was asked; ``ended``: when.
     """
 
     found: Mapping[str, list[lsp.Diagnostic]]
+    launches: tuple[LaunchConfig, ...]
     summary: str
     asked: tuple[Sequence[Path], str, int]
     ended: float = field(factory=time.monotonic)
@@ -65,6 +67,11 @@ class WorkspaceCheck:
     _lock: asyncio.Lock = field(factory=asyncio.Lock)
     _changes: int = 0
     _last: Checked | None = None
+
+    @property
+    def launches(self) -> tuple[LaunchConfig, ...]:
+        """Those of the last check, each once, the commonest first."""
+        return self._last.launches if self._last is not None else ()
 
     def changed(self) -> None:
         """Files or settings changed: what is known may no longer hold."""
@@ -116,7 +123,7 @@ class WorkspaceCheck:
             files: list[_Json] = json.loads(output)["files"]
             told = _Told(base, server.workspace.position_codec)
             found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
-        self._last = Checked(found, _summary(files), asked)
+        self._last = Checked(found, _launches(files), _summary(files), asked)
         return self._last
 
     def _publish(self, server: LanguageServer, found: Mapping[str, list[lsp.Diagnostic]]) -> None:
@@ -126,6 +133,16 @@ class WorkspaceCheck:
             diagnostics = found.get(uri, []) if uri in shown else []
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
         self.told = shown
+
+
+def _launches(files: Sequence[_Json]) -> tuple[LaunchConfig, ...]:
+    told = (kernel["launch"] for file in files for kernel in file["kernels"] if kernel["launch"])
+    shapes = Counter(
+        (tuple(la["block"]), la["grid"] and tuple(la["grid"]), la["dynamic_shared"])
+        for la in told
+        if not la["assumed"]
+    )
+    return tuple(LaunchConfig(*shape, LaunchSource.PROGRAM) for shape, _ in shapes.most_common())
 
 
 def _summary(files: Sequence[_Json]) -> str:
