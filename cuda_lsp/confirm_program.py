@@ -5,7 +5,6 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -14,7 +13,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from cuda_lsp.blanked import blanked
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
@@ -36,10 +34,10 @@ from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.frontend.surroundings.units import units_of
 from cuda_lsp.ir.program import Kernel
+from cuda_lsp.main_function import main_line
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
-_MAIN = re.compile(r"\bmain\s*\((?:(?!\bmain\b)[^;{}])*\{")
 _MOST_HEADERS = 200
 _LEAST = 1.0  # seconds for which a program is worth starting
 
@@ -225,16 +223,11 @@ def file_jobs(
 
 def _program_of(file: Source, known: Mapping[Path, Source]) -> Source:
     """The source whose program a file is in: the nearest with ``main`` that includes it; else itself."""
-    if has_main(file.text):
+    if main_line(file.text) is not None:
         return file
     on_disk = (Source(unit.path, unit.text, FileReport(unit.path, ())) for unit in units_of(file.path))
     found = (known.get(source.path.resolve(), source) for source in on_disk)
-    return next((source for source in found if has_main(source.text)), file)
-
-
-def has_main(text: str) -> bool:
-    """Whether a program starts in a text."""
-    return _MAIN.search(blanked(text)) is not None
+    return next((source for source in found if main_line(source.text) is not None), file)
 
 
 def run_all(

@@ -14,7 +14,7 @@ from typing import Any, cast
 from attrs import evolve
 
 from cuda_lsp import files
-from cuda_lsp.config import Reach, Settings, SettingsProblem, merge
+from cuda_lsp.config import Reach, Settings, SettingsProblem, merge, names_of, settings_schema
 from cuda_lsp.file_patterns import placed as placed_pattern
 
 if sys.version_info >= (3, 11):
@@ -23,6 +23,7 @@ else:
     import tomli as tomllib
 
 FILE_NAME = "cuda-lsp.toml"
+_NULL = {"type": "null"}
 _MOST_PARTS = 200  # of a dotted key: the time for one grows with their square
 
 _NOT_A_PROJECTS: Mapping[Reach, str] = {
@@ -32,6 +33,32 @@ _UNTRUSTED: Mapping[Reach, str] = {
     **_NOT_A_PROJECTS,
     Reach.TRUSTED: "not read, because this workspace is not trusted",
 }
+
+
+def file_schema() -> dict[str, Any]:
+    """JSON schema of ``cuda-lsp.toml``, by which editors complete it: without what is the machine's."""
+    schema = _as_written(settings_schema())
+    for name in names_of(Reach.MACHINE):
+        del schema["properties"][kebab(name)]
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": FILE_NAME, **schema}
+
+
+def _as_written(schema: Any) -> Any:
+    """A schema with the names of files; TOML has no null, nor defaults that are."""
+    if isinstance(schema, list):
+        return [_as_written(item) for item in cast("list[Any]", schema) if item not in ("null", _NULL)]
+    if not isinstance(schema, dict):
+        return schema
+    found = cast("dict[str, Any]", schema)
+    made = {key: _as_written(value) for key, value in found.items() if (key, value) != ("default", None)}
+    if isinstance(found.get("properties"), dict):
+        made["properties"] = {kebab(name): shape for name, shape in made["properties"].items()}
+    return made
+
+
+def kebab(name: str) -> str:
+    """A setting's name in files, of that in editors."""
+    return re.sub(r"([A-Z])", r"-\1", name).lower()
 
 
 def load(

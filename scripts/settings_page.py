@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from cuda_lsp.config import Reach, names_of, settings_schema
+from cuda_lsp.settings_file import kebab
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -35,6 +35,10 @@ uncoalesced-access = "off"
 redundant-barrier = "hint"
 ```
 
+`cuda-lsp schema --settings` prints the schema of `cuda-lsp.toml`. Editors whose language server for TOML is
+Taplo (*Even Better TOML* in VS Code) complete and check the file by it, when it begins with
+`#:schema ./cuda-lsp.schema.json`. VS Code completes its own settings (`cuda-lsp.arch`) without that.
+
 | setting | values | default | | trust |
 | --- | --- | --- | --- | --- |
 """
@@ -43,15 +47,11 @@ redundant-barrier = "hint"
 def page() -> str:
     """The text of the page."""
     rows = [
-        f"| `{_kebab(name)}` | {_values(shape)} | {_default(shape['default'])} | "
+        f"| `{kebab(name)}` | {_values(shape)} | {_default(shape['default'])} | "
         f"{_cell(shape['description'])} | {_trust(name)} |"
         for name, shape in settings_schema()["properties"].items()
     ]
     return HEAD + "\n".join(rows) + "\n"
-
-
-def _kebab(name: str) -> str:
-    return re.sub(r"([A-Z])", r"-\1", name).lower()
 
 
 def _values(shape: dict[str, Any]) -> str:

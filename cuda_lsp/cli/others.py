@@ -88,13 +88,15 @@ def doctor() -> None:
 
 
 @click.command()
-def schema() -> None:
+@click.option("--settings", is_flag=True, help="That of cuda-lsp.toml, by which editors complete it.")
+def schema(settings: bool) -> None:
     """Print the JSON schema of reports (check --format json)."""
     import json
 
     from cuda_lsp.report.schema import report_schema
+    from cuda_lsp.settings_file import file_schema
 
-    click.echo(json.dumps(report_schema(), indent=1))
+    click.echo(json.dumps(file_schema() if settings else report_schema(), indent=1))
 
 
 @click.command()

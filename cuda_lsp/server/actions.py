@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.barrier_intervals import meeting_of
-from cuda_lsp.model import Code, FileReport, Finding, KernelReport
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, LaunchConfig
 from cuda_lsp.repair import Repair
 from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.kinds import repairable
@@ -37,7 +37,7 @@ class Wanted:
     of the whole file, which are made at once and asked for by name.
 
     ``resolves``: it asks again for the edits of an action that it has chosen. ``asks_launch``: it can ask its
-    user for a launch. ``others``: of open files.
+    user for a launch. ``others``: of open files; ``elsewhere``: launches in the rest of the workspace.
     """
 
     first: int
@@ -46,6 +46,7 @@ class Wanted:
     resolves: bool = False
     asks_launch: bool = False
     others: tuple[FileReport, ...] = ()
+    elsewhere: tuple[LaunchConfig, ...] = ()
 
     def kind(self, kind: str) -> bool:
         """Whether it asks for actions of a kind."""
@@ -67,9 +68,8 @@ def actions(
     for kernel, *_ in templates(report.kernels):
         if kernel.range.has_line(wanted.first + 1):
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
-                found += launch_actions(
-                    kernel, document, known_launches(kernel, (report, *wanted.others)), wanted.asks_launch
-                )
+                known = known_launches(kernel, (report, *wanted.others), wanted.elsewhere)
+                found += launch_actions(kernel, document, known, wanted.asks_launch)
             if kernel.key and wanted.kind(lsp.CodeActionKind.Source.value):
                 found.append(_run(kernel, document))
     return found

@@ -23,16 +23,18 @@ class UserCancelled(Exception):
 class Progress:
     """A work-done progress of the client; silent where it has none."""
 
-    def __init__(self, server: LanguageServer, token: str | None) -> None:
+    def __init__(self, server: LanguageServer, token: int | str | None) -> None:
         self._server = server
         self._token = token
         self._loop = asyncio.get_running_loop()
 
     @classmethod
     @asynccontextmanager
-    async def shown(cls, server: LanguageServer, title: str) -> AsyncGenerator[Progress]:
-        """One with this title, that ends with the block, however that ends."""
-        progress = await cls.begin(server, title)
+    async def shown(
+        cls, server: LanguageServer, title: str, token: int | str | None = None
+    ) -> AsyncGenerator[Progress]:
+        """One with this title, that ends with the block, however that ends. ``token``: the client's own."""
+        progress = await cls.begin(server, title, token)
         try:
             yield progress
         except (asyncio.CancelledError, UserCancelled):
@@ -44,14 +46,15 @@ class Progress:
         progress.end("done")
 
     @classmethod
-    async def begin(cls, server: LanguageServer, title: str) -> Progress:
+    async def begin(cls, server: LanguageServer, title: str, token: int | str | None = None) -> Progress:
         """Show it, with this title."""
-        window = server.client_capabilities.window
-        if not (window and window.work_done_progress):
-            return cls(server, None)
-        token = str(uuid.uuid4())
-        made: Any = server.work_done_progress
-        await made.create_async(token)
+        if token is None:
+            window = server.client_capabilities.window
+            if not (window and window.work_done_progress):
+                return cls(server, None)
+            token = str(uuid.uuid4())
+            made: Any = server.work_done_progress
+            await made.create_async(token)
         server.work_done_progress.begin(token, lsp.WorkDoneProgressBegin(title=title, cancellable=True))
         return cls(server, token)
 

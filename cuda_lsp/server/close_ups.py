@@ -18,7 +18,7 @@ from pygls.workspace import TextDocument
 
 from cuda_lsp.barrier_intervals import IntervalPicture, meeting_of, race_on
 from cuda_lsp.cache_folder import cache_folder
-from cuda_lsp.model import FileReport, KernelReport, Position
+from cuda_lsp.model import FileReport, Position
 from cuda_lsp.repairs.search import conflict_free, ordered
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.server.positions import contains
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cuda_lsp.static.close_looks import BarrierRole
     from cuda_lsp.wavefronts import WarpPicture
 
-_BARRIER = re.compile(r"__sync|barrier|\bsync\s*\(")
+_BARRIER = re.compile(r"sync|barrier", re.IGNORECASE)  # also a macro
 
 
 def may_be_barrier(document: TextDocument, position: Position) -> bool:
@@ -41,30 +41,35 @@ def may_be_barrier(document: TextDocument, position: Position) -> bool:
 
 async def barrier_text(session: Session, report: FileReport, position: Position) -> str | None:
     """Markdown of what the barrier at a position orders; None: there is none."""
-    for kernel in report.kernels:
-        if contains(kernel.range, position) and kernel.key:
-            looks = await asyncio.to_thread(import_module, "cuda_lsp.static.close_looks")
-            work = partial(looks.barrier_role, report.path, kernel, position)
-            role: BarrierRole | None = await asyncio.to_thread(session.ask, work)
-            return _role_text(role, kernel) if role is not None else None
-    return None
+    known = [kernel for kernel in report.kernels if kernel.key]
+    around = [k for k in known if k.range.path == report.path and contains(k.range, position)]
+    launched = tuple((kernel.name, kernel.launches) for kernel in around or known)  # a function's: of any
+    looks = await asyncio.to_thread(import_module, "cuda_lsp.static.close_looks")
+    work = partial(looks.barrier_role, report.path, launched, position)
+    role: BarrierRole | None = await asyncio.to_thread(session.ask, work)
+    return _role_text(role) if role is not None else None
 
 
-def _role_text(role: BarrierRole, kernel: KernelReport) -> str:
-    under = launch_words(kernel.launches[0])
+def _role_text(role: BarrierRole) -> str:
+    told = dict.fromkeys(map(launch_words, role.launches))
+    one = next(iter(told)) if len(told) == 1 else ""
+    some, every = (
+        one or f"under one or more of {len(told)} launches",
+        one or f"under all {len(told)} launches",
+    )
     lines = [f"**`{role.barrier.text or 'barrier'}`** ends barrier interval {role.interval} of the block."]
     if role.orders:
         count = f"{role.count} pair{'s' if role.count != 1 else ''}"
-        lines += ["", f"It orders {count} of accesses, which race without it ({under}):", ""]
+        lines += ["", f"It orders {count} of accesses, which race without it ({some}):", ""]
         lines += [
             f"- `{a.text}` (line {a.range.start.line}) and `{b.text}` (line {b.range.start.line})"
             for a, b in role.orders
         ]
         lines += [f"- and {role.count - len(role.orders)} more"] if role.count > len(role.orders) else []
     elif role.decided:
-        lines += ["", f"It is redundant: without it no two threads race ({under})."]
+        lines += ["", f"It is redundant: without it no two threads race ({every})."]
     else:
-        lines += ["", f"No pair was found that it orders ({under}), but not all of the kernel is decided."]
+        lines += ["", f"No pair was found that it orders ({every}), but not all of the kernel is decided."]
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from cuda_lsp.server.positions import uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
-from cuda_lsp.server.workspace_check import WorkspaceCheck, folders_of
+from cuda_lsp.server.workspace_check import folders_of
 
 _Look = Callable[[Session, FileReport, TextDocument, int, Trials], Awaitable["close_ups.Picture | None"]]
 _REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
@@ -125,15 +125,15 @@ def wire_commands(server: CudaServer) -> None:
         nothing = f"no race on line {line} of two threads that are known"
         await picture(ls, uri, line, close_ups.interval_picture, nothing)
 
-    workspace = WorkspaceCheck()
-
     @server.command(check_commands.WORKSPACE_COMMAND)
     async def check_workspace(ls: CudaServer) -> None:
         folders = folders_of(ls.roots)
         if not ls.trusted or not folders:
             return said(ls, check_commands.UNTRUSTED if not ls.trusted else "no folder is open")
-        told = await workspace.run(ls, folders, ls.settings.documentation)
+        told = await ls.workspace_check.run(ls, folders, ls.settings.documentation)
         if told is not None:
             said(ls, told, lsp.MessageType.Info)
+        if told is not None and ls.workspace_check.pulled and ls.pulls_when_told:
+            ls.workspace_diagnostic_refresh(None)
 
     del run, run_program, run_program_with, tell, banks, intervals, check_workspace

@@ -25,6 +25,7 @@ from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.verdicts import shown_verdict
+from cuda_lsp.server.workspace_check import WorkspaceCheck
 
 if TYPE_CHECKING:
     from cuda_lsp.server.dynamic_check import DynamicChecks
@@ -42,6 +43,7 @@ class CudaServer(Server):
         self.settings = Settings()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
+        self.workspace_check = WorkspaceCheck()
         self._checks: DynamicChecks | None = None
         self._editor: tuple[Mapping[str, Any], ...] = ()  # settings of the client, by folder
         self._nested: set[Path] = set()  # folders with settings files below those of the client
@@ -56,6 +58,7 @@ class CudaServer(Server):
         if self.session:
             self.session.stop()
         self.settings = settings
+        self.workspace_check.changed()
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode, settings.documentation)
         self.session, self._process = Session(settings, self._publish_later, self._process), None
         for document in self.workspace.text_documents.values():
@@ -70,6 +73,12 @@ class CudaServer(Server):
         """The newest report of a document, with what dynamic checks of its kernels saw."""
         report = self.session.report(uri) if self.session else None
         return self.with_checks(report, self._text(uri)) if report else None
+
+    async def settled(self, document: TextDocument, seconds: float) -> FileReport | None:
+        """The report of this version of a document, when it comes so soon."""
+        known = (document.uri, document.version, document.source)
+        report = await asyncio.to_thread(self.session.settled, *known, seconds) if self.session else None
+        return None if report is None else self.with_checks(report, document.source)
 
     def opened(self, but: str) -> list[tuple[FileReport, str]]:
         """The reports of all other documents that are of their texts as they are, with these."""
@@ -112,6 +121,19 @@ class CudaServer(Server):
         return support is not None and "edit" in support.properties
 
     @property
+    def pulls_when_told(self) -> bool:
+        """Whether the client can be told that there is something to pull."""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)
+
+    @property
+    def hears_of_files(self) -> bool:
+        """Whether the client can tell of files that change on the disk."""
+        workspace = self.client_capabilities.workspace
+        watching = workspace.did_change_watched_files if workspace else None
+        return bool(watching and watching.dynamic_registration)
+
+    @property
     def draws_tables(self) -> bool:
         """Whether the client says how it renders Markdown: those that do draw tables, others show bars."""
         general = self.client_capabilities.general
@@ -139,11 +161,15 @@ class CudaServer(Server):
 
     def _refresh_pulled(self, uri: str) -> None:
         """Have the client pull again where it has something else of this version than there is now."""
-        workspace = self.client_capabilities.workspace
-        wants = workspace and workspace.diagnostics and workspace.diagnostics.refresh_support
         document, report = self.workspace.text_documents.get(unquote(uri)), self.report(uri)
         before = self._pulled.get(uri)
-        if not wants or before is None or document is None or report is None or before[0] != document.version:
+        if (
+            not self.pulls_when_told
+            or before is None
+            or document is None
+            or report is None
+            or before[0] != document.version
+        ):
             return
         items = diagnostics(report, document, self.settings.documentation)
         if before[1] != identity(items, document.version):
@@ -152,6 +178,7 @@ class CudaServer(Server):
 
     def files_changed(self, *, headers: bool) -> None:
         """Files changed on disk; ``headers``: also such as open files may include."""
+        self.workspace_check.changed()
         if headers and self.session:
             self.session.refresh()
         if self._checks and self._checks.files_changed():

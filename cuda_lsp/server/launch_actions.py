@@ -1,7 +1,7 @@
 """Actions that write a kernel's launch above it: what the source tells of others is offered.
 
 A client that can ask its user (``asksLaunch``) gets one action with a command of its own; the others get one
-for each launch that the open files have, nearest first.
+for each launch that the open files have, nearest first, and then those that a check of the workspace found.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from cuda_lsp.server.verdicts import launch_words
 
 ASK = "cuda-lsp.askLaunch"
 _OFFERED = 4
+_CHOICES = 40  # of a list to choose from
 
 
-def known_launches(kernel: KernelReport, reports: Iterable[FileReport]) -> list[LaunchConfig]:
+def known_launches(
+    kernel: KernelReport, reports: Iterable[FileReport], elsewhere: Iterable[LaunchConfig] = ()
+) -> list[LaunchConfig]:
     """Launches that sources and directives tell: of this kernel, of others, each block and grid once."""
     own = [launch for launch in kernel.launches if not launch.assumed]
     others = [la for report in reports for k in report.kernels for la in k.launches if not la.assumed]
-    found = {(launch.block, launch.grid): launch for launch in reversed([*own, *others])}
+    found = {(launch.block, launch.grid): launch for launch in reversed([*own, *others, *elsewhere])}
     return list(reversed(found.values()))
 
 
@@ -38,7 +41,7 @@ def launch_actions(
     assumed = kernel.launches[0] if kernel.launches else LaunchConfig((256, 1, 1))
     choices = list(offered) or [assumed]
     if asks:
-        texts = [directive(launch) for launch in choices]
+        texts = [directive(launch) for launch in choices[:_CHOICES]]
         asked = [document.uri, line, indent_of(document, line), texts]
         command = lsp.Command(title, ASK, arguments=asked)
         yield lsp.CodeAction(f"{title}…", kind=lsp.CodeActionKind.RefactorRewrite, command=command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
+from cuda_lsp.main_function import main_line
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Status, Verdict
 from cuda_lsp.server.check_commands import STALE, action_for, program_action, verdict_action
 from cuda_lsp.server.diagnostics import templates
@@ -17,9 +18,6 @@ from cuda_lsp.server.verdicts import title
 
 if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
-
-_MAIN = re.compile(r"^[ \t]*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
-
 
 _INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\"", re.MULTILINE)  # kernels may be there
 
@@ -71,7 +69,7 @@ def program_lens(report: FileReport, document: TextDocument, built: bool) -> lis
 
 def program_line(report: FileReport, text: str, built: bool) -> int | None:
     """The line (from 1) of what runs the program that a file belongs to; None: nobody knows it."""
-    line = _main_line(text) if report.kernels or _INCLUDES.search(text) else None
+    line = main_line(text) if report.kernels or _INCLUDES.search(text) else None
     if line is None and built:
         line = min((kernel.range.start.line for kernel in report.kernels), default=None)
     return line
@@ -116,9 +114,3 @@ def _hint(finding: Finding, runs: Mapping[str, LastRun]) -> tuple[str, str]:
     if finding.status is Status.NOT_OBSERVED and run is not None:
         return "not observed", f"{run.where}, {run.at}: it ran and was not seen, which proves nothing"
     return "", ""
-
-
-def _main_line(text: str) -> int | None:
-    """The line (from 1) on which ``main`` is defined."""
-    found = _MAIN.search(text)
-    return text.count("\n", 0, found.end()) + 1 if found else None

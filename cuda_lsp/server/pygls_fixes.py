@@ -181,10 +181,13 @@ class Protocol(LanguageServerProtocol):
 
     def refuse(self, number: Any, error: JsonRpcException) -> None:
         """Say what was wrong with a message: in its answer, when it has an id, and in the log."""
-        log.warning("%s", error)
+        cancelled = error.code == lsp.LSPErrorCodes.ServerCancelled
+        log.log(logging.INFO if cancelled else logging.WARNING, "%s", error)
         if isinstance(number, (int, str)) or isinstance(error, (JsonRpcParseError, JsonRpcInvalidRequest)):
             number = number if isinstance(number, (int, str)) else None
             answer = {"code": error.code, "message": error.message}
+            if error.data is not None:
+                answer["data"] = error.data
             self._send_data({"jsonrpc": self.VERSION, "id": number, "error": answer})
 
     def _execute_handler(

@@ -9,10 +9,8 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
-from pygls.workspace import TextDocument
 
 from cuda_lsp import settings_file
-from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, close_ups, hover, lenses
 from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.client_progress import Progress, UserCancelled
@@ -20,13 +18,12 @@ from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
-from cuda_lsp.server.session import Session
+from cuda_lsp.server.workspace_pull import PULL_WAIT, workspace_report
 
-_WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
+_WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{cu,h,hh,hpp,hxx,cuh,inl,inc}")
 _ACTIONS_WAIT = 2.0  # seconds a request for actions waits for the analysis of the text it is about
 _VERIFY_WAIT = 3.0  # … and for the solver's word on repairs
 _CHOSEN_WAIT = 20.0  # seconds for the repairs of an action that was chosen
-_PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 
 
 def create_server(process: AnalysisProcess | None = None) -> CudaServer:
@@ -94,9 +91,7 @@ def _wire_settings(server: CudaServer) -> None:
 
 async def _watch_files(ls: CudaServer) -> None:
     """Have the client tell of settings files and headers that change, where it can."""
-    workspace = ls.client_capabilities.workspace
-    watching = workspace.did_change_watched_files if workspace else None
-    if watching and watching.dynamic_registration:
+    if ls.hears_of_files:
         watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
         options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
         registration = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
@@ -120,13 +115,6 @@ async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None
 def _own(values: Mapping[str, Any]) -> dict[str, Any]:
     """Without what is the extension's."""
     return {key: value for key, value in values.items() if key not in ("server", "trace")}
-
-
-async def _report_of(ls: CudaServer, session: Session, document: TextDocument) -> FileReport | None:
-    """The report of this version, when it comes soon."""
-    known = (document.uri, document.version, document.source)
-    report = await asyncio.to_thread(session.settled, *known, _ACTIONS_WAIT)
-    return None if report is None else ls.with_checks(report, document.source)
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -185,13 +173,14 @@ def _wire_reading(server: CudaServer) -> None:
         session = ls.session
         if session is None:
             return []
-        report = await _report_of(ls, session, document)
+        report = await ls.settled(document, _ACTIONS_WAIT)
         if report is None:
             return []  # the client asks again when it has the findings of its newest text
         only = tuple(getattr(kind, "value", kind) for kind in params.context.only or ())
         lines = params.range.start.line, params.range.end.line
         asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
-        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
+        others, elsewhere = session.reports(), ls.workspace_check.launches
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere)
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await trials.used(actions.actions, report, document, wanted)
@@ -204,7 +193,7 @@ def _wire_reading(server: CudaServer) -> None:
         if known is None or session is None or known.version != data.get("version"):
             return action
         document = as_it_is(known)
-        report = await _report_of(ls, session, document)
+        report = await ls.settled(document, _ACTIONS_WAIT)
         if report is not None:
             trials = ls.trials(session, document, _CHOSEN_WAIT)
             mending = trials.used(actions.resolved, action, report, document)
@@ -215,18 +204,27 @@ def _wire_reading(server: CudaServer) -> None:
 
     @server.feature(
         lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SECTION),
+        lsp.DiagnosticOptions(
+            inter_file_dependencies=False,
+            workspace_diagnostics=True,
+            identifier=SECTION,
+            work_done_progress=True,
+        ),
     )
     async def pull(
         ls: CudaServer, params: lsp.DocumentDiagnosticParams
     ) -> lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport:
         document = ls.workspace.get_text_document(params.text_document.uri)
-        if (session := ls.session) is not None:
-            known = (document.uri, document.version, document.source)
-            await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
+        await ls.settled(document, PULL_WAIT)
         items, result = ls.pulled(document)
         if params.previous_result_id == result:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=result)
 
-    del show, lens, inlay, act, resolve, pull
+    @server.feature(lsp.WORKSPACE_DIAGNOSTIC)
+    async def pull_all(
+        ls: CudaServer, params: lsp.WorkspaceDiagnosticParams
+    ) -> lsp.WorkspaceDiagnosticReport:
+        return await workspace_report(ls, params)
+
+    del show, lens, inlay, act, resolve, pull, pull_all

@@ -1,6 +1,7 @@
 """All files of the client's folders checked on request, as the command line does it, in a process of its own.
 
-What it finds is published for files that nobody has open; those that are open are analysed as they are typed.
+What it finds is published for files that nobody has open, unless the client pulls it; those that are open are
+analysed as they are typed.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import contextlib
 import json
 import os
 import signal
+import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from attrs import define, field
+from attrs import define, field, frozen
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec, TextDocument
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.files import read_text
-from cuda_lsp.model import Code, Position, Severity, SourceRange
+from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Position, Severity, SourceRange
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.diagnostics import SOURCE
@@ -30,37 +33,98 @@ from cuda_lsp.server.positions import path_of, to_client, uri_of
 from cuda_lsp.server.pygls_fixes import Document
 
 _Json = Mapping[str, Any]
+_KEPT = 20.0  # seconds for which a check holds for who pulls again: nobody hears of all that it depends on
+
+
+class NotChecked(Exception):
+    """The check did not come to an end; why."""
+
+
+@frozen
+class Checked:
+    """What a check found: diagnostics of files by URI, launches that the source tells, a line for the user.
+
+    ``folders``, ``base`` and ``changes`` are what it was asked; ``ended``: when.
+    """
+
+    found: Mapping[str, list[lsp.Diagnostic]]
+    launches: tuple[LaunchConfig, ...]
+    summary: str
+    asked: tuple[Sequence[Path], str, int]
+    ended: float = field(factory=time.monotonic)
 
 
 @define
 class WorkspaceCheck:
-    """One check at a time. ``told``: files with diagnostics of the last one."""
+    """One check at a time. ``told``: files with published diagnostics of the last one.
+
+    ``pulled``: the client pulls what is found, so that nothing is published. Of trusted folders alone: what
+    their settings name is run.
+    """
 
     told: set[str] = field(factory=set[str])
-    running: bool = False
+    pulled: bool = False
+    _lock: asyncio.Lock = field(factory=asyncio.Lock)
+    _changes: int = 0
+    _last: Checked | None = None
+
+    @property
+    def launches(self) -> tuple[LaunchConfig, ...]:
+        """Those of the last check, each once, the commonest first."""
+        return self._last.launches if self._last is not None else ()
+
+    def changed(self) -> None:
+        """Files or settings changed: what is known may no longer hold."""
+        self._changes += 1
 
     async def run(self, server: LanguageServer, folders: Sequence[Path], base: str) -> str | None:
         """Check them with progress in the client; what to tell the user, None: it was cancelled.
 
-        ``base``: where codes are documented. Runs what settings of the folders name: for trusted ones alone.
+        ``base``: where codes are documented.
         """
-        if self.running:
+        if self._lock.locked():
             return "the workspace is being checked already"
-        self.running = True
         try:
-            async with Progress.shown(server, "Checking the CUDA files of the workspace") as progress:
-                output, problem = await progress.unless_cancelled(_output(folders))
-                if not output:
-                    return problem or "the check said nothing"
-                files: list[_Json] = json.loads(output)["files"]
-                told = _Told(base, server.workspace.position_codec)
-                found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
-            self._publish(server, found)
-            return _summary(files)
+            async with self._lock:
+                checked = await self._checked(server, folders, base)
         except UserCancelled:
             return None
-        finally:
-            self.running = False
+        except NotChecked as problem:
+            return str(problem)
+        self._publish(server, {} if self.pulled else checked.found)
+        return checked.summary
+
+    async def pull(
+        self, server: LanguageServer, folders: Sequence[Path], base: str, token: int | str | None, hears: bool
+    ) -> Mapping[str, list[lsp.Diagnostic]]:
+        """What is found in all files now; checked again only where that may be something else than before.
+
+        ``token``: the client's progress; ``hears``: it tells of files that change. Raises UserCancelled and
+        NotChecked.
+        """
+        async with self._lock:
+            known, now = self._last, (folders, base, self._changes)
+            recent = known is not None and known.asked == now and time.monotonic() - known.ended < _KEPT
+            if known is None or not (hears and recent):
+                known = await self._checked(server, folders, base, token)
+        if not self.pulled:
+            self.pulled = True
+            self._publish(server, {})
+        return known.found
+
+    async def _checked(
+        self, server: LanguageServer, folders: Sequence[Path], base: str, token: int | str | None = None
+    ) -> Checked:
+        asked = (folders, base, self._changes)
+        async with Progress.shown(server, "Checking the CUDA files of the workspace", token) as progress:
+            output, problem = await progress.unless_cancelled(_output(folders))
+            if not output:
+                raise NotChecked(problem or "the check said nothing")
+            files: list[_Json] = json.loads(output)["files"]
+            told = _Told(base, server.workspace.position_codec)
+            found = await asyncio.to_thread(lambda: {_uri(file): told.of(file) for file in files})
+        self._last = Checked(found, _launches(files), _summary(files), asked)
+        return self._last
 
     def _publish(self, server: LanguageServer, found: Mapping[str, list[lsp.Diagnostic]]) -> None:
         opened = server.workspace.text_documents
@@ -69,6 +133,16 @@ class WorkspaceCheck:
             diagnostics = found.get(uri, []) if uri in shown else []
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
         self.told = shown
+
+
+def _launches(files: Sequence[_Json]) -> tuple[LaunchConfig, ...]:
+    told = (kernel["launch"] for file in files for kernel in file["kernels"] if kernel["launch"])
+    shapes = Counter(
+        (tuple(la["block"]), la["grid"] and tuple(la["grid"]), la["dynamic_shared"])
+        for la in told
+        if not la["assumed"]
+    )
+    return tuple(LaunchConfig(*shape, LaunchSource.PROGRAM) for shape, _ in shapes.most_common())
 
 
 def _summary(files: Sequence[_Json]) -> str:

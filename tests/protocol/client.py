@@ -21,7 +21,7 @@ class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
 
     ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
-    ``refreshes``: it pulls diagnostics and is told when there are others.
+    ``refreshes``: it pulls diagnostics and is told when there are others. ``hears``: it watches files.
     ``folders``: below the root, a workspace of several; ``configured`` has the settings of each by name.
     """
 
@@ -34,6 +34,7 @@ class Client:
         resolves: bool = False,
         general: Json | None = None,
         refreshes: bool = False,
+        hears: bool = False,
         folders: tuple[str, ...] = (),
         **environment: str,
     ):
@@ -69,6 +70,9 @@ class Client:
         if refreshes:
             options = {**(options or {}), "diagnostics": "pull"}
             offered["workspace"] = {"diagnostics": {"refreshSupport": True}}
+        if hears:
+            watching = {"didChangeWatchedFiles": {"dynamicRegistration": True}}
+            offered["workspace"] = {**offered.get("workspace", {}), **watching}
         self.capabilities = self.request(
             "initialize",
             {

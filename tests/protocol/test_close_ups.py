@@ -58,6 +58,52 @@ def test_a_barrier_that_orders_nothing_is_called_redundant(client: Client) -> No
     assert "redundant" in hover(client, "b.cu", 4)
 
 
+TURNS = """template <int N> __global__ void turn(int *out, int n) {
+  __shared__ int s[64];
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  out[threadIdx.x] = s[(threadIdx.x + N) % 64];
+}
+void launch(int *o, int n) { turn<0><<<1, 64>>>(o, n); turn<1><<<1, 64>>>(o, n); }
+"""
+IN_FUNCTION = """__device__ int turned(int *s) {
+  s[threadIdx.x] = threadIdx.x;
+  SYNC;
+  return s[(threadIdx.x + 1) % 64];
+}
+__global__ void other(int *out) { out[threadIdx.x] = 1; }
+__global__ void turn(int *out) { __shared__ int s[64]; out[threadIdx.x] = turned(s); }
+void launch(int *o) { other<<<1, 64>>>(o); turn<<<1, 64>>>(o); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TURNS, 3),  # the first instance does not need it
+        (TURNS.replace("<0>", "<1>").replace("  out", "  if (n < 4) out"), 3),  # nor does a large n
+        (TURNS.replace("turn<1><<<1, 64>>>", "turn<0><<<1, 32>>>").replace("N)", "N + blockDim.x / 64)"), 3),
+        (IN_FUNCTION.replace("SYNC", "__syncthreads()"), 2),
+        ("#define SYNC __syncthreads()\n" + IN_FUNCTION, 3),
+    ],
+    ids=["instances", "arguments", "launches", "function", "macro"],
+)
+def test_a_barrier_that_some_kernel_needs_is_not_called_redundant(
+    client: Client, text: str, line: int
+) -> None:
+    client.open("a.cu", text)
+    client.settled("a.cu", 1)
+    assert "It orders 1 pair of accesses" in hover(client, "a.cu", line)
+
+
+def test_a_barrier_of_which_not_all_is_known_is_not_called_redundant(client: Client) -> None:
+    loop = "  for (int i = 0; i < n; i++) out[threadIdx.x + i * 64] = s[threadIdx.x];"
+    client.open("a.cu", TURNS.replace("  out[threadIdx.x] = s[(threadIdx.x + N) % 64];", loop))
+    client.settled("a.cu", 1)
+    told = hover(client, "a.cu", 3)
+    assert "redundant" not in told and "not all of the kernel is decided" in told
+
+
 def show_banks(client: Client, line: int) -> None:
     arguments = [client.uri("a.cu"), line]
     client.request("workspace/executeCommand", {"command": "cuda-lsp.showBanks", "arguments": arguments})

@@ -126,3 +126,35 @@ def test_what_a_function_does_in_several_kernels_is_one_squiggle(tmp_path: Path)
     race = next(d for d in found if d["code"] == "shared-race")
     assert any(r["message"].startswith("also in ") for r in race["relatedInformation"])
     assert client.close() == 0
+
+
+CALLS = """template <int N> __device__ void put(int *s) { s[threadIdx.x] = N; }
+template <typename T, int N> __global__ void tile(T *out) {
+  __shared__ int s[128];
+  put<N>(s);
+  if (N > 2) __syncthreads();
+  out[threadIdx.x] = s[(threadIdx.x + N - 1) % 64];
+}
+__global__ void plain(int *out) { put<1>(out); }
+void launch(float *a, int *b) {
+  tile<float, 1><<<1, 64>>>(a);
+  tile<int, 2><<<1, 64>>>(b);
+  tile<int, 3><<<1, 64>>>(b);
+  tile<int, 4><<<1, 64>>>(b);
+  plain<<<1, 64>>>(b);
+}
+"""
+
+
+def test_a_kernel_has_one_verdict_however_many_instances_and_functions_it_has(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    client.open("a.cu", CALLS)
+    client.settled("a.cu", 1)
+    shown = [(lens["range"]["start"]["line"], lens["command"]["title"]) for lens in lenses(client)]
+    assert shown == [
+        (1, "tile: 3 of 4 race-free, 1 racy · block 64, grid 1"),
+        (1, "Run dynamic check"),
+        (7, "race-free · block 64, grid 1"),
+        (7, "Run dynamic check"),
+    ]
+    assert client.close() == 0

@@ -97,6 +97,18 @@ def test_a_workspace_is_checked_on_request_and_files_that_nobody_has_open_are_to
     assert client.close() == 0
 
 
+def test_launches_that_a_check_of_the_workspace_found_are_offered(tmp_path: Path) -> None:
+    for name, block in {"a.cu": "dim3(16, 4)", "b.cu": "dim3(16, 4)", "c.cu": "64"}.items():
+        (tmp_path / name).write_text(RACY.replace("64>>>", f"{block}>>>"))
+    client = Client(tmp_path, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("new.cu", RACY.split("void launch")[0].replace("neighbour", "lonely"))
+    client.settled("new.cu", 1)
+    client.request("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []}, 120)
+    titles = [a["title"].split(": ")[1] for a in client.actions("new.cu", 1, "refactor")]
+    assert titles == ["block 16×4, grid 1", "block 64, grid 1"]  # the commonest first
+    assert client.close() == 0
+
+
 def test_a_check_of_the_workspace_is_cancelled(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number}.cu").write_text(RACY.replace("neighbour", f"neighbour{number}"))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
+from cuda_lsp.cli import main
 from cuda_lsp.config import PATIENT, Settings, merge, settings_schema
 from cuda_lsp.confirm import CheckOptions, chosen
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.hardware import UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Severity
-from cuda_lsp.settings_file import find_settings_file, load
+from cuda_lsp.settings_file import file_schema, find_settings_file, load
 
 
 def test_later_sources_win_and_keys_come_in_any_case() -> None:
@@ -206,3 +209,24 @@ def test_a_long_key_is_told_on_its_line(tmp_path: Path) -> None:
     (tmp_path / "cuda-lsp.toml").write_text(f'arch = "sm_90"\n\n{"x" * 300} = 1\n')
     settings, (problem,) = load(tmp_path)
     assert problem.line == 3 and len(problem.said) < 100 and settings.arch == "sm_90"
+
+
+READ = {
+    "arch": "sm_90",
+    "default-block": [256],
+    "severity": {"bank-conflict": "off"},
+    "per-file": {"old/*.cu": {"ignore": ["warp-race"], "block-dim": [32]}},
+}
+
+
+def test_the_schema_of_a_settings_file_accepts_what_is_read_and_nothing_else() -> None:
+    schema = file_schema()
+    jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.validate(READ, schema)
+    assert merge(Settings(), READ, "file")[1] == []
+    for wrong in ({"defaultBlock": [256]}, {"solver-workers": 2}, {"arch": "gtx"}, {"banks": "many"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+    assert "sm_90" in schema["properties"]["arch"]["anyOf"][0]["enum"]  # what editors complete
+    assert "null" not in json.dumps(schema)  # TOML has none
+    assert json.loads(CliRunner().invoke(main, ["schema", "--settings"]).stdout) == schema

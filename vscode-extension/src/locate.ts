@@ -1,5 +1,5 @@
 /**
- * Where the server is: the setting, else the selected Python, else `cuda-lsp` on PATH.
+ * Where the server is: the setting, else the selected Python, else the workspace's `.venv`, else `cuda-lsp` on PATH.
  *
  * Knows nothing of VS Code: the machine is passed in, so that the order is tested without an editor.
  */
@@ -9,7 +9,7 @@ import * as path from "node:path";
 export interface ServerCommand {
   readonly program: string;
   readonly args: readonly string[];
-  readonly origin: "setting" | "python" | "path";
+  readonly origin: "setting" | "python" | "workspace" | "path";
 }
 
 /** What `locateServer` asks of the machine. */
@@ -18,6 +18,8 @@ export interface Machine {
   readonly setting: readonly string[];
   /** The interpreter that the Python extension has selected; undefined without one, or without workspace trust. */
   selectedPython(): Promise<string | undefined>;
+  /** The workspace's folders, where they are trusted. */
+  readonly folders: readonly string[];
   /** Whether this interpreter has the package. */
   hasServer(python: string): Promise<boolean>;
   /** PATH, split. */
@@ -36,8 +38,20 @@ export async function locateServer(machine: Machine): Promise<ServerCommand | un
   if (python !== undefined && (await machine.hasServer(python))) {
     return { program: python, args: ["-m", "cuda_lsp", "serve"], origin: "python" };
   }
+  for (const environment of ownEnvironments(machine)) {
+    if (await machine.hasServer(environment)) {
+      return { program: environment, args: ["-m", "cuda_lsp", "serve"], origin: "workspace" };
+    }
+  }
   const found = onPath("cuda-lsp", machine);
   return found === undefined ? undefined : { program: found, args: ["serve"], origin: "path" };
+}
+
+/** The interpreters of environments in the workspace, of which no extension tells. */
+function ownEnvironments(machine: Machine): string[] {
+  const parts = machine.platform === "win32" ? [".venv", "Scripts", "python.exe"] : [".venv", "bin", "python"];
+  const flavour = machine.platform === "win32" ? path.win32 : path.posix;
+  return machine.folders.map((folder) => flavour.join(folder, ...parts)).filter((file) => machine.isExecutable(file));
 }
 
 /** Relative entries of PATH are skipped: they would let an opened folder supply the program. */

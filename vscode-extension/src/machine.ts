@@ -25,6 +25,7 @@ export function thisMachine(safeFolder: string): Machine {
   return {
     setting: vscode.workspace.getConfiguration("cuda-lsp").get<string[]>("server.command", []),
     selectedPython,
+    folders: trustedFolders(),
     hasServer: (python) => canImportServer(python, safeFolder),
     searchPath: (process.env.PATH ?? "").split(path.delimiter),
     platform: process.platform,
@@ -42,6 +43,12 @@ async function selectedPython(): Promise<string | undefined> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   const environment = await environments.resolveEnvironment(environments.getActiveEnvironmentPath(folder));
   return environment?.executable.uri?.fsPath;
+}
+
+/** A program of a folder that nobody trusts is not started. */
+function trustedFolders(): string[] {
+  const folders = vscode.workspace.isTrusted ? (vscode.workspace.workspaceFolders ?? []) : [];
+  return folders.filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);
 }
 
 function canImportServer(python: string, cwd: string): Promise<boolean> {

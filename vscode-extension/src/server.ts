@@ -187,7 +187,7 @@ export class Server implements vscode.Disposable {
 }
 
 async function askToInstall(log: vscode.LogOutputChannel): Promise<void> {
-  log.warn("No server: cuda-lsp.server.command is empty, the selected Python has no cuda_lsp, PATH has no cuda-lsp.");
+  log.warn("No server: cuda-lsp.server.command is empty, neither the selected Python nor the workspace's .venv has cuda_lsp, PATH has no cuda-lsp.");
   const install = "How to Install";
   const choose = "Set Its Path";
   const answer = await vscode.window.showErrorMessage(

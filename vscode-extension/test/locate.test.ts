@@ -7,6 +7,7 @@ function machine(with_: Partial<Machine>): Machine {
     setting: [],
     selectedPython: () => Promise.resolve(undefined),
     hasServer: () => Promise.resolve(true),
+    folders: [],
     searchPath: [],
     platform: "linux",
     isExecutable: () => true,
@@ -36,6 +37,22 @@ void test("a Python without the package is passed over for PATH", async () => {
     }),
   );
   assert.deepEqual(found, { program: "/usr/bin/cuda-lsp", args: ["serve"], origin: "path" });
+});
+
+void test("the workspace's own environment comes before PATH and behind the selected Python", async () => {
+  const folders = ["/none", "/project"];
+  const isExecutable = (file: string): boolean => !file.startsWith("/none");
+  const own = await locateServer(machine({ folders, isExecutable, searchPath: ["/usr/bin"] }));
+  assert.deepEqual(own, { program: "/project/.venv/bin/python", args: ["-m", "cuda_lsp", "serve"], origin: "workspace" });
+  const selected = await locateServer(machine({ folders, selectedPython: () => Promise.resolve("/p") }));
+  assert.equal(selected?.origin, "python");
+  const windows = await locateServer(machine({ folders: ["C:\\project"], platform: "win32" }));
+  assert.equal(windows?.program, "C:\\project\\.venv\\Scripts\\python.exe");
+});
+
+void test("an environment of the workspace without the package is passed over", async () => {
+  const found = await locateServer(machine({ folders: ["/project"], hasServer: () => Promise.resolve(false), searchPath: ["/usr/bin"] }));
+  assert.equal(found?.origin, "path");
 });
 
 void test("relative entries of PATH are never searched", async () => {
