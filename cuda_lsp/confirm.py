@@ -54,6 +54,7 @@ from cuda_lsp.model import (
     Verdict,
     linear_index,
 )
+from cuda_lsp.overloads import why_not_run
 from cuda_lsp.static import run_needs
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.run_needs import Elements
@@ -196,6 +197,10 @@ def check_kernels(
         job = to_run.get(kernel.name)
         if job is None:
             kernels.append(kernel)
+            continue
+        if why := why_not_run(kernel, report):
+            kernels.append(kernel)
+            errors.append(ToolError(why, kernel.range, Severity.WARNING, kernel.name))
             continue
         result = runner.run(job, lambda stage, name=kernel.name: progress(f"{name}: {stage}"), cancelled)
         errors += problems_of(result, kernel)

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import FileReport
+from cuda_lsp.overloads import why_not_run
 from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
@@ -50,6 +51,8 @@ def wire_commands(server: CudaServer) -> None:
         checks = await ls.checks()
         report = session.report(document.uri) if session else None
         found = lenses.kernel_at(report, kernel) if report else None
+        if report and found and (why := why_not_run(found, report)):
+            return said(ls, why)
         text = document.source if found else ""
         job = None
         if session and report and found:

@@ -19,7 +19,7 @@ from cuda_lsp.cli import main
 from cuda_lsp.confirm import CheckOptions, check_kernels, kernel_jobs
 from cuda_lsp.dynamic.job import CheckJob, EngineKind
 from cuda_lsp.dynamic.runner import Runner
-from cuda_lsp.model import Code, FileReport, Status
+from cuda_lsp.model import Code, FileReport, Status, Verdict
 from cuda_lsp.readings import Reading
 from cuda_lsp.static.analyze import Analyzer
 
@@ -205,3 +205,18 @@ def test_what_needs_luck_is_sought_and_the_report_says_how_hard(tmp_path, bound,
     assert (Status.CONFIRMED in statuses) == found, kernel
     sought = [r for r in kernel.reasons if "suspected and not seen was sought in" in r]
     assert len(sought) == 1 and "further seed" in sought[0], kernel.reasons
+
+
+def test_an_overload_is_not_taken_for_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "overloads.cu"
+    path.write_text(
+        "__global__ void k(int* out) { out[threadIdx.x] = 1; }\n"
+        "__global__ void k(float* out) { out[0] = threadIdx.x; }\n"
+        "void f(int* i, float* o) { k<<<1, 64>>>(i); k<<<1, 64>>>(o); }\n"
+    )
+    before, after = checked(path)
+    assert [kernel.verdict for kernel in before.kernels] == [Verdict.RACE_FREE, Verdict.RACY]
+    assert after.kernels == before.kernels
+    assert [error.message for error in after.errors] == [
+        "k was not run: 2 kernels of this file are called so; rename it to check it"
+    ] * 2
