@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import random
+import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from mutation import WORDS, originals, text_of
 _FILES = 4
 _STRETCH = 200  # messages between comparisons
 _TALK = 2_000  # messages of one conversation
+_BROKEN = re.compile(r"in kernel '([^'\n]+)', not understood: ")
 _GUESSES = ("read as if ", "nothing declares ")
 _ASKED = ("hover", "codeLens", "inlayHint", "codeAction", "diagnostic")
 
@@ -145,6 +148,18 @@ def last_published(client: Client, name: str, version: int) -> list[Any]:
     return sorted((d["range"]["start"]["line"], d["message"]) for d in published[-1])
 
 
+def broken_lines(text: str, told: Sequence[tuple[int, str]]) -> set[int]:
+    """Lines (from 0) of kernels that do not compile: from the name to the next kernel."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines: set[int] = set()
+    for kernel in {found[1] for _, message in told if (found := _BROKEN.match(message))}:
+        for begin in re.finditer(rf"\b{re.escape(kernel.split('<')[0])}\s*\(", plain):
+            end = plain.find("__global__", begin.end())
+            stop = plain.count("\n") if end < 0 else plain.count("\n", 0, end)
+            lines.update(range(plain.count("\n", 0, begin.start()), stop + 1))
+    return lines
+
+
 def converse(folder: Path, seed: int, messages: int) -> int:
     """A whole conversation; how many findings the last texts have. Raises at the first failure."""
     talk = Conversation(folder, seed)
@@ -163,6 +178,11 @@ def converse(folder: Path, seed: int, messages: int) -> int:
                     continue  # what is guessed is guessed of the text that a file is opened with
                 if any("clang cannot make it out" in message for _, message in same):
                     kept = [told for told in kept if told in same]  # hidden kernels keep what they had
+                broken = broken_lines(text, same)  # and so do those that do not compile
+                same, kept = (
+                    [told for told in side if told[0] not in broken or _BROKEN.match(told[1])]
+                    for side in (same, kept)
+                )
                 where = f"seed {seed}, after message {talk.sent}, {name}"
                 assert same == kept, f"{where}:\n{found[name]}\ninstead of\n{same}"
             fresh.process.kill()
