@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.frontend.host.text import HostText
 
 
 def of(kernel: str, text: str) -> list[LaunchSite]:
@@ -25,6 +27,9 @@ MACROS = {
         "void f(int* p) { RUN(first); }"
     ),
     "nested": "#define RUN(k, b) k<<<4, b>>>(p, 7)\n#define GO(k) RUN(k, 128)\nvoid f(int* p) { GO(first); }",
+    "in parentheses": (
+        "#define RUN(k, ...) (k)<<<(4), (128), (0), (s)>>>(__VA_ARGS__)\nvoid f(int* p) { RUN((first), p, 7); }"
+    ),
     "constant": "#define RUN(k) k<<<4, N>>>(p, 7)\nvoid f(int* p) { const int N = 128; RUN(first); }",
 }
 FUNCTIONS = {
@@ -66,6 +71,39 @@ def test_each_use_is_a_launch() -> None:
     text = "#define RUN(k, b) k<<<1, b>>>()\nvoid f() { RUN(first, 32); RUN(second, 64); RUN(first, 64); }"
     assert [s.block for s in of("first", text)] == [(32, 1, 1), (64, 1, 1)]
     assert [s.block for s in of("second", text)] == [(64, 1, 1)]
+
+
+@pytest.mark.parametrize("kernel", ["(first<3>)", "((ns::first<3>))", "( first<3> )"])
+def test_a_kernel_in_parentheses(kernel: str) -> None:
+    (site,) = of("first", f"void f() {{ {kernel}<<<1, 64>>>(); }}")
+    assert (site.template_arguments, site.block) == ("3", (64, 1, 1))
+
+
+def test_what_a_call_returns_is_not_its_argument() -> None:
+    assert of("first", "void f() { picked(first)<<<1, 64>>>(); }") == []
+
+
+RUN = "#define RUN(k, b) (k)<<<1, (b)>>>()\n"
+USE = "void f() { RUN(first, 96); }"
+
+
+def of_headers(text: str, *headers: str) -> list[tuple[int, int, int] | None]:
+    read = [HostConstants(HostText(header)) for header in headers]
+    return [site.block for site in find_launches(Path("a.cu"), text, read)]
+
+
+def test_a_macro_of_a_header_launches() -> None:
+    assert of_headers(USE, "int other;", RUN) == [(96, 1, 1)]
+    assert of_headers(USE, "#define RUN(k, b) GO(k, b)\n", RUN.replace("RUN", "GO")) == [(96, 1, 1)]
+
+
+def test_the_file_s_own_macro_is_meant_before_a_header_s() -> None:
+    assert of_headers(RUN.replace("(b)", "(b) / 3") + USE, RUN) == [(32, 1, 1)]
+
+
+def test_macros_of_headers_that_differ_are_not_followed() -> None:
+    assert of_headers(USE, RUN, RUN.replace("(b)", "64")) == []
+    assert of_headers(USE, RUN, RUN) == [(96, 1, 1)]
 
 
 EX = "void f(float* p) {{ cudaLaunchConfig_t c{}; cudaLaunchKernelEx(&c, first<float, 4>, p, 7); }}"

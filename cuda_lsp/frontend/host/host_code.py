@@ -16,7 +16,7 @@ from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import find_launches, may_launch
+from cuda_lsp.frontend.host.launches import find_launches, may_launch, may_launch_by_macros
 from cuda_lsp.frontend.host.preprocessor import (
     EVERYTHING,
     Directive,
@@ -63,7 +63,7 @@ class HostCode:
 
     def launches(self, text: str, of: Set[str] | None = None) -> tuple[LaunchSite, ...]:
         """The launches of the file when it has this text; ``of``: only of these kernels, if told."""
-        if not may_launch(text):
+        if not (may_launch(text) or may_launch_by_macros(text)):
             return ()
         walked, lines = self._walk(text)
         read = self._read(walked, lines, text)
@@ -163,7 +163,7 @@ class _Walked:
     @cached_property
     def _launching(self) -> Sequence[Path]:
         texts = ((path, self._files.text(path)) for path in self._others)
-        return [path for path, text in texts if may_launch(text)]
+        return [path for path, text in texts if may_launch(text) or may_launch_by_macros(text)]
 
     def _host_file(self, path: Path) -> HostFile:
         def made() -> HostFile:

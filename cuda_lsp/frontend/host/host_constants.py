@@ -194,7 +194,7 @@ class HostConstants(Reaching):
         return {
             self._lookup(name, definition.end, depth)
             for definition in known.all
-            if definition.text is not None and in_namespaces_only(self._text, definition.position)
+            if definition.text is not None and in_namespaces_only(self.text, definition.position)
         }
 
     def _in_scope(self, qualified: str, depth: int) -> int:
@@ -207,7 +207,7 @@ class HostConstants(Reaching):
             for definition in file._definitions[name].all
             if definition.text is not None
         ]
-        scopes = [f"::{scope_of(file._text, definition.position)}" for file, definition in every]
+        scopes = [f"::{scope_of(file.text, definition.position)}" for file, definition in every]
         there = [each for each, own in zip(every, scopes, strict=True) if own == f"::{scope}"]
         ending = [each for each, own in zip(every, scopes, strict=True) if own.endswith(f"::{scope}")]
         found = there or ending or every

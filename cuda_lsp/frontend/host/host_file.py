@@ -28,6 +28,7 @@ class HostFile:
     ) -> None:
         self.path = path
         self.host = HostText(text)
+        self.headers = [file.text for file in headers]
         self._whole = whole
         self.constants = HostConstants(self.host, headers, read.doubtful)
 

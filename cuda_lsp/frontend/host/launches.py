@@ -45,8 +45,12 @@ from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import sized_launches
-from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
-from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
+from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
+from cuda_lsp.frontend.host.wrapped_launches import (
+    launches_by_macros_of,
+    uses_of_functions,
+    uses_of_macros,
+)
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Site
 
@@ -54,6 +58,7 @@ _T = TypeVar("_T")
 _LAUNCH = re.compile(
     r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
 )
+_MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
@@ -70,6 +75,11 @@ def may_launch(text: str) -> bool:
     return _LAUNCH.search(text) is not None
 
 
+def may_launch_by_macros(text: str) -> bool:
+    """Whether a text uses what looks like a macro, which may launch."""
+    return _MACRO.search(text) is not None
+
+
 def find_launches(
     path: Path,
     text: str,
@@ -83,7 +93,7 @@ def find_launches(
     ``headers``: the constants of what it includes. ``read``: what the preprocessor reads of it.
     ``elsewhere``: other files that may call what launches here. ``of``: only of these kernels, if told.
     """
-    if not may_launch(text):
+    if not (may_launch(text) or launches_by_macros_of([file.text for file in headers], text)):
         return ()
     found = launches_of(HostFile(path, read.active(text), text, headers, read), elsewhere, of)
     if not any(_LAUNCH.search(text, begin, end) for begin, end in read.inactive):
@@ -97,11 +107,11 @@ def launches_of(
     file: HostFile, elsewhere: Callers = no_callers, of: Set[str] | None = None
 ) -> tuple[LaunchSite, ...]:
     """Every launch site of a file; ``of``: only of these kernels, which takes a fraction of the time."""
-    host, reader, held = file.host, _Reader(file, elsewhere), _held(file.host.plain)
+    reader, held = _Reader(file, elsewhere), _held(file.host.plain)
     names = of and of | {variable for variable, kernels in held.items() if not of.isdisjoint(kernels)}
     sites = [
         site
-        for use in _written(host, reader)
+        for use in _written(file, reader)
         if names is None or use.launch.kernel in names
         for site in reader.told(use.launch, use.at, use.begin, use.end)
     ]
@@ -118,10 +128,11 @@ class _Use:
     end: int
 
 
-def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
+def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
     """Every launch, whatever way it is written."""
+    host = file.host
     launches: list[Written] = []
-    by_macros, macros = uses_of_macros(host)
+    by_macros, macros = uses_of_macros(host, file.headers)
     for start, launch in every_launch(host):
         if not any(begin < start < end for begin, end in macros):  # it is told where these are used
             launches.append(launch)

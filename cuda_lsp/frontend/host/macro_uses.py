@@ -1,84 +1,58 @@
-"""What macros of a text expand to where they are used: those whose text, or that of macros in it, is wanted.
-
-Macros of other files are not followed.
-"""
+"""What macros expand to where a text uses them: those whose text, or that of macros in it, is wanted."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.macros import DIRECTIVE, MOST_EXPANDED, Macro, Macros
 from cuda_lsp.frontend.host.text import HostText, split_arguments
 
-_DIRECTIVE = re.compile(r"^[ \t]?#[^\n\\]*(?:\\\n?[^\n\\]*)*", re.M)
-_MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)(?:\(([^()]*)\))?(.*)\Z", re.S)
-_JOINED = re.compile(r"\s?##\s?")
-_WORD = re.compile(r"\w+")
 _NESTED = 3  # macros that use macros
-_MOST_EXPANDED = 1 << 20  # characters that macros may expand to, in one file
+_ELSEWHERE = -1  # where a macro of another file is defined: before all of this one
 
 
 @frozen
 class Expansion:
     """A use of a macro: from ``begin`` to ``end``. ``before``: the text of macros before its own ``text``.
 
-    ``defined``: where the macro that the file names there stands, to behind its last character.
+    ``defined``: where the macro that the file names there stands, to behind its last character; None: in
+    another file.
     """
 
     begin: int
     end: int
     before: str
     text: str
-    defined: tuple[int, int]
-
-
-@frozen
-class _Macro:
-    """``parameters`` None: it is used by its name alone. ``begin``: where it is defined."""
-
-    begin: int
-    parameters: Sequence[str] | None
-    body: str
-    names: int
-    """Words of the body, each of which may be a parameter."""
-
-    def expanded(self, arguments: Sequence[str]) -> str:
-        values = dict(zip(self.parameters or (), map(str.strip, arguments), strict=False))
-        if self.parameters and self.parameters[-1] == "...":
-            values["__VA_ARGS__"] = ",".join(arguments[len(self.parameters) - 1 :])
-        longest = max(map(len, values.values()), default=0)
-        if self.names * longest > _MOST_EXPANDED:
-            return ""
-        text = _WORD.sub(lambda word: values.get(word[0], word[0]), self.body)
-        return _JOINED.sub("", text)
-
-
-_Macros = Mapping[str, Sequence[_Macro]]
-"""By name, each as often as it is defined, in order."""
+    defined: tuple[int, int] | None
 
 
 class _Budget:
     """What is left of a file's expansions."""
 
     def __init__(self) -> None:
-        self.characters = _MOST_EXPANDED
+        self.characters = MOST_EXPANDED
 
 
-def expansions(host: HostText, wanted: re.Pattern[str]) -> Iterator[Expansion]:
-    """The uses, outside of directives, of macros in whose text ``wanted`` is found, or which use such."""
-    if "define" not in host.plain:
-        return
-    directives = [match.span() for match in _DIRECTIVE.finditer(host.plain)]
-    macros = _macros(host.plain, directives, wanted)
+def expansions(
+    host: HostText, wanted: re.Pattern[str], headers: Sequence[HostText] = ()
+) -> Iterator[Expansion]:
+    """The uses, outside of directives, of macros in whose text ``wanted`` is found, or which use such.
+
+    ``headers``: the files that the text includes.
+    """
+    macros = wanted_macros((host, *headers), wanted)
     if not macros:
         return
+    directives = [match.span() for match in DIRECTIVE.finditer(host.plain)]
     spans = dict(directives)
     for begin, end, before, text, first in _uses(host, macros, _NESTED, _Budget()):
         if _is_outside(directives, begin):
-            yield Expansion(begin, end, before, text, (first, spans[first]))
+            defined = None if first == _ELSEWHERE else (first, spans[first])
+            yield Expansion(begin, end, before, text, defined)
 
 
 def _is_outside(spans: Sequence[tuple[int, int]], place: int) -> bool:
@@ -86,33 +60,45 @@ def _is_outside(spans: Sequence[tuple[int, int]], place: int) -> bool:
     return index < 0 or place >= spans[index][1]
 
 
-def _macros(plain: str, directives: Sequence[tuple[int, int]], wanted: re.Pattern[str]) -> _Macros:
-    every: dict[str, list[_Macro]] = {}
-    for first, last in directives:
-        match = _MACRO.match(plain[first:last])
-        if match is not None:
-            body = match[3].replace("\\\n", " ")
-            names = None if match[2] is None else [p.strip() for p in match[2].split(",")]
-            every.setdefault(match[1], []).append(_Macro(first, names, body, len(_WORD.findall(body))))
+def wanted_macros(texts: Sequence[HostText], wanted: re.Pattern[str]) -> Macros:
+    """The macros of a text, and of the headers behind it, in whose text ``wanted`` is found, or that use such."""
+    if not any(text.defines(wanted) for text in texts):
+        return {}
+    every = _together(texts)
     found = {name for name, known in every.items() if any(wanted.search(macro.body) for macro in known)}
     for _ in range(_NESTED if found else 0):
-        uses = _uses_of(found)
+        uses = uses_of(found)
         found |= {name for name, known in every.items() if any(uses.search(macro.body) for macro in known)}
     return {name: every[name] for name in found}
 
 
-def _uses_of(names: Iterable[str]) -> re.Pattern[str]:
+def _all_of(macros: Macros) -> Iterator[Macro]:
+    return (macro for known in macros.values() for macro in known)
+
+
+def _together(texts: Sequence[HostText]) -> Macros:
+    """All macros by name: of the first text, else of the others where these agree."""
+    own, *headers = (text.macros for text in texts)
+    found: dict[str, list[Macro]] = {}
+    for macro in (macro for header in headers for macro in _all_of(header)):
+        found.setdefault(macro.name, []).append(evolve(macro, begin=_ELSEWHERE))
+    agreed = {name: known[:1] for name, known in found.items() if all(map(known[0].is_like, known))}
+    return {**agreed, **own}
+
+
+def uses_of(names: Iterable[str]) -> re.Pattern[str]:
+    """Finds uses of macros: the name, and the parenthesis behind it."""
     return re.compile(rf"\b({'|'.join(sorted(names))})\b(\s?\()?")
 
 
 def _uses(
-    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None
+    host: HostText, macros: Macros, depth: int, budget: _Budget, at: int | None = None
 ) -> Iterator[tuple[int, int, str, str, int]]:
     """Of each use: where it begins and ends, the text of macros before its own, and where its is defined.
 
     ``at``: the place that ``host`` is the expansion of; None: it is the file.
     """
-    for match in _uses_of(macros).finditer(host.plain):
+    for match in uses_of(macros).finditer(host.plain):
         known = macros[match[1]]
         index = bisect_right(known, match.start() if at is None else at, key=lambda macro: macro.begin)
         macro = known[max(0, index - 1)]

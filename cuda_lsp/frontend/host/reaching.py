@@ -38,7 +38,7 @@ class Reaching:
     def __init__(
         self, text: HostText, included: Sequence[Reaching], doubtful: Sequence[tuple[int, int]]
     ) -> None:
-        self._text = text
+        self.text = text
         self._plain = text.plain
         self._included = included
         self._given = NOTHING_GIVEN
@@ -117,7 +117,7 @@ class Reaching:
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
             return None
-        header, others = self._text.for_header(definition.position), self._others(name, definition)
+        header, others = self.text.for_header(definition.position), self._others(name, definition)
         if header is None or others is None or any(write.position > header[1] for write in others):
             return None
         return Reached(None, definition.position, definition)

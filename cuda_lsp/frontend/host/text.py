@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from cuda_lsp.blanked import blanked
+from cuda_lsp.frontend.host.macros import Macros, macros_of
 
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")
@@ -46,6 +47,7 @@ class HostText:
         pieces.append(plain[done:])
         self.text = text
         self.plain = "".join(pieces)
+        self._defines: dict[re.Pattern[str], bool] = {}
 
     def original(self, offset: int) -> int:
         """Where a character of ``plain`` that is no white space stands in the text."""
@@ -61,6 +63,18 @@ class HostText:
     def parentheses(self) -> Mapping[int, int]:
         """Where each ``(`` is closed."""
         return closings(self.plain, "()")
+
+    @cached_property
+    def macros(self) -> Macros:
+        """What it defines."""
+        return macros_of(self.plain)
+
+    def defines(self, wanted: re.Pattern[str]) -> bool:
+        """Whether a pattern is found in the text of a macro."""
+        if wanted not in self._defines:
+            bodies = (macro.body for known in self.macros.values() for macro in known)
+            self._defines[wanted] = any(map(wanted.search, bodies))
+        return self._defines[wanted]
 
     def closing(self, opening: int) -> int:
         """Where the parenthesis at ``opening`` is closed; -1 when that is far or nowhere."""

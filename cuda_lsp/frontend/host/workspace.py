@@ -22,7 +22,7 @@ from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import may_launch
+from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -53,8 +53,10 @@ class _File:
     kernels: frozenset[str] | None = None
 
     def may_launch(self, kernel: str) -> bool:
-        """Whether the text names the kernel, or puts names together."""
-        return kernel in self.text or "##" in self.text
+        """Whether the text names the kernel, or puts names together; by a macro of a header: hands it on."""
+        if may_launch(self.text):
+            return kernel in self.text or "##" in self.text
+        return re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
 
     def defines(self, kernel: str) -> bool:
         """Whether it has a kernel of this name."""
@@ -108,7 +110,8 @@ class Workspace:
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
-                known = self._files[file] = _File(stamp, text if may_launch(text) else "")
+                launches = may_launch(text) or may_launch_by_macros(text)
+                known = self._files[file] = _File(stamp, text if launches else "")
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known

@@ -1,8 +1,8 @@
-"""Launches through a macro or a function of the same file: ``LAUNCH(kernel, n)``, ``run(kernel, grid, 256)``.
+"""Launches through a macro, or a function of the file: ``LAUNCH(kernel, n)``, ``run(kernel, grid, 256)``.
 
 Each use is read as the launch that it makes: parameters become what the use gives for them, local names of
 the body their definitions, names that the body of a macro writes to before the launch what it writes.
-Macros of other files and functions that are handed on twice are not followed.
+Functions that are handed on twice are not followed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.definitions import assigned, writes_of
-from cuda_lsp.frontend.host.macro_uses import expansions
+from cuda_lsp.frontend.host.macro_uses import expansions, uses_of, wanted_macros
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
 
@@ -50,12 +50,19 @@ class Use:
 # ----------------------------------------------------------------------------------------- macros
 
 
-def uses_of_macros(host: HostText) -> tuple[list[Use], list[tuple[int, int]]]:
-    """Every launch that a macro makes where it is used, and where the macros that are used stand."""
+def launches_by_macros_of(headers: Sequence[HostText], text: str) -> bool:
+    """Whether a text uses a macro of a header that launches."""
+    macros = wanted_macros((HostText(""), *headers), _LAUNCH)
+    return bool(macros) and uses_of(macros).search(text) is not None
+
+
+def uses_of_macros(host: HostText, headers: Sequence[HostText]) -> tuple[list[Use], list[tuple[int, int]]]:
+    """Every launch that a macro makes where it is used, and where those of the file that are used stand."""
     found: list[Use] = []
     used: dict[tuple[int, int], None] = {}
-    for use in expansions(host, _LAUNCH):
-        used[use.defined] = None
+    for use in expansions(host, _LAUNCH, headers):
+        if use.defined is not None:
+            used[use.defined] = None
         for launch in _launches(use.before, use.text):
             if len(found) == _MOST_USES:
                 return found, list(used)
@@ -223,4 +230,4 @@ def _with_locals(launch: Written, before: str) -> Written:
     )
 
 
-__all__ = ["Use", "uses_of_functions", "uses_of_macros"]
+__all__ = ["Use", "launches_by_macros_of", "uses_of_functions", "uses_of_macros"]

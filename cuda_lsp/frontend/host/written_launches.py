@@ -10,6 +10,7 @@ from attrs import frozen
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
+_CALLED = re.compile(r"[\w>\])]\s?\Z")
 KERNEL = re.compile(r"\A\s?&?\s?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<(.*)>)?\s?\Z", re.S)
 """A kernel as an argument: its name, and its template arguments if it has some."""
 
@@ -40,7 +41,7 @@ def _written(host: HostText, start: int) -> Written | None:
     """What stands around the ``<<<`` at ``start``."""
     plain = host.plain
     window = max(0, start - _LONGEST_NAME)
-    head, template_arguments = plain[window:start].rstrip(), None
+    head, template_arguments = _bare(plain[window:start].rstrip()), None
     if head.endswith(">"):
         opening = _opening(head)
         if opening < 0:
@@ -56,6 +57,19 @@ def _written(host: HostText, start: int) -> Written | None:
     finish = closing + 1 if closing > 0 else end + 3
     configuration = split_arguments(plain[start + 3 : end])
     return Written(name[1], template_arguments, configuration, arguments, window + name.start(1), finish)
+
+
+def _bare(head: str) -> str:
+    """Without the parentheses around the kernel: ``… (kernel<4>)`` → ``… (kernel<4>``."""
+    while head.endswith(")"):
+        depth, opening = 0, len(head)
+        while opening and (depth or opening == len(head)):
+            opening -= 1
+            depth += (head[opening] == ")") - (head[opening] == "(")
+        if depth or _CALLED.search(head, 0, opening):
+            return head
+        head = head[:-1].rstrip()
+    return head
 
 
 def _opening(head: str) -> int:
