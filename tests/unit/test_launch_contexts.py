@@ -90,20 +90,22 @@ def test_a_variable_that_is_called_like_a_function_is_handed_nothing() -> None:
     ("text", "block"),
     [
         ("inline int threads() { return 128; }\nvoid f() { k<<<1, threads()>>>(); }", (128, 1, 1)),
+        ("int t(int n) { if (n) return 64; return 128; }\nvoid f() { k<<<1, t(1)>>>(); }", (64, 1, 1)),
+        ("int t() { return 1; }\nint t(int n) { return n; }\nvoid f() { k<<<1, t(64)>>>(); }", (64, 1, 1)),
         ("int half(int n) { return n / 2; }\nvoid f() { k<<<1, half(128)>>>(); }", (64, 1, 1)),
         ("namespace a { constexpr int N = 96; }\nvoid f() { k<<<1, a::N>>>(); }", (96, 1, 1)),
         ("struct T { static constexpr int N = 4 * 32; };\nvoid f() { k<<<1, T::N>>>(); }", (128, 1, 1)),
     ],
 )  # fmt: skip
-def test_functions_of_one_return_and_qualified_names_are_read(text: str, block: Dim3) -> None:
+def test_functions_and_qualified_names_are_read(text: str, block: Dim3) -> None:
     assert blocks(text) == {block}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "int threads(int n) { if (n) return 64; return 128; }\nvoid f() { k<<<1, threads(1)>>>(); }",
-        "int t() { return 1; }\nint t(int n) { return n; }\nvoid f() { k<<<1, t(64)>>>(); }",
+        "int threads(int n) { if (m) return 64; return 128; }\nvoid f() { k<<<1, threads(1)>>>(); }",
+        "int t(float n) { return 1; }\nint t(int n) { return n; }\nvoid f() { k<<<1, t(64)>>>(); }",
         "struct A { static constexpr int N = 1; };\nstruct B { static constexpr int N = 2; };\n"
         "template <class T> void f() { k<<<1, T::N>>>(); }",
     ],

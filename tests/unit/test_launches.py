@@ -202,6 +202,7 @@ def test_a_directive_that_no_target_accepts_is_told_and_never_executed():
         ("void f() { const std::size_t w = 64; uint8_t h = 4; k<<<1, dim3(w, h)>>>(); }", (64, 4, 1)),
         ("void f() { int w = 64; dim3 b; b.x = w; b.y = 1; k<<<1, b>>>(); }", (64, 1, 1)),
         ("void f() { const bool wide = true; int w = wide ? 128 : 32; k<<<1, w>>>(); }", (128, 1, 1)),
+        ("void f() { int a = 4, w = 64; if (a) w = 32; k<<<1, w>>>(); }", (32, 1, 1)),
         ("void f() { int w = 64, n = w > 32 && w < 100; k<<<1, w << n>>>(); }", (128, 1, 1)),
     ],
 )
@@ -212,7 +213,7 @@ def test_constants_of_the_host_are_followed(text: str, block: tuple[int, int, in
 @pytest.mark.parametrize(
     "text",
     [
-        "void f() { int a = 4, w = 64; if (a) w = 32; k<<<1, w>>>(); }",
+        "void f() { int a = g(), w = 64; if (a) w = 32; k<<<1, w>>>(); }",
         "void f() { for (int i = 0, w = 64; i < 2; ++i) k<<<1, w>>>(); }",
         "void f(int a = 1, int w = 64) { k<<<1, w>>>(); }",
         "void f() { int a = 4, w = n; k<<<1, w>>>(); }",

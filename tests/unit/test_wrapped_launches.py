@@ -28,7 +28,8 @@ MACROS = {
     ),
     "nested": "#define RUN(k, b) k<<<4, b>>>(p, 7)\n#define GO(k) RUN(k, 128)\nvoid f(int* p) { GO(first); }",
     "in parentheses": (
-        "#define RUN(k, ...) (k)<<<(4), (128), (0), (s)>>>(__VA_ARGS__)\nvoid f(int* p) { RUN((first), p, 7); }"
+        "#define RUN(k, ...) (k)<<<(4), (128), (0), (s)>>>(__VA_ARGS__)\n"
+        "void f(int* p) { RUN((first), p, 7); }"
     ),
     "constant": "#define RUN(k) k<<<4, N>>>(p, 7)\nvoid f(int* p) { const int N = 128; RUN(first); }",
 }

@@ -30,7 +30,7 @@ def expanded(macro: Macro, values: Sequence[int | None], lookup: Lookup, returne
     names, body = [name.strip() for name in macro[0].split(",")], macro[1]
     named = dict(zip(names, values, strict=False))
     uses = re.findall(r"(.?)(?<!\w)(?:" + "|".join(map(re.escape, names)) + r")\b\s?(.?)", body)
-    if len(names) != len(values) or any(use != ("(", ")") for use in uses) or not _is_one_parenthesis(body):
+    if len(names) != len(values) or any(use != ("(", ")") for use in uses) or not is_one_parenthesis(body):
         raise NotConstant(body)
 
     def of(name: str) -> int:
@@ -55,7 +55,7 @@ def by_its_name(name: str, values: Sequence[int | None]) -> int:
     raise NotConstant(name)
 
 
-def _is_one_parenthesis(text: str) -> bool:
+def is_one_parenthesis(text: str) -> bool:
     """Whether the first parenthesis of a text closes at its end."""
     depth = 0
     for place, letter in enumerate(text):

@@ -34,6 +34,10 @@ class NotConstant(Exception):
     """The text is not an integer constant expression of the subset read here."""
 
 
+class NotRead(NotConstant):
+    """The text is no expression that is read here, whatever its names are worth."""
+
+
 def known_value(value: int | None, name: str) -> int:
     """The value, if there is one. Raises NotConstant."""
     if value is None:
@@ -55,10 +59,15 @@ def _gives_nothing(name: str, arguments: Sequence[int | None]) -> int:
 
 
 def evaluate(text: str, lookup: Lookup, returned: Returned = _gives_nothing) -> int:
-    """The value of a C integer expression; ``lookup`` resolves names or raises NotConstant."""
+    """The value of a C integer expression; ``lookup`` resolves names or raises NotConstant.
+
+    Raises NotRead where the text is none, else NotConstant.
+    """
     parser = _Parser(text, lookup, returned)
     value = parser.conditional()
-    if parser.token is not None or value is None:
+    if parser.token is not None:
+        raise NotRead(text)
+    if value is None:
         raise NotConstant(text)
     return value
 
@@ -129,13 +138,13 @@ class _Parser:
             return
         match = _TOKEN.match(self.text, start)
         if not match:
-            raise NotConstant(self.text)
+            raise NotRead(self.text)
         self.token = match[1] or match[2] or match[3]
         self.position = match.end()
 
     def _expect(self, token: str) -> None:
         if self.token != token:
-            raise NotConstant(self.text)
+            raise NotRead(self.text)
         self._next()
 
     def conditional(self) -> int | None:
@@ -171,7 +180,7 @@ class _Parser:
     def _primary(self) -> int | None:
         token = self.token
         if token is None:
-            raise NotConstant(self.text)
+            raise NotRead(self.text)
         self._next()
         if token == "(":
             return self._parenthesis()
@@ -183,7 +192,7 @@ class _Parser:
             return int(token, 0) if not token.startswith("0") or token[:2].lower() == "0x" else int(token, 8)
         if token[0].isalpha() or token[0] == "_":
             return self._named(token)
-        raise NotConstant(self.text)
+        raise NotRead(self.text)
 
     def _named(self, name: str) -> int | None:
         if name in ("true", "false"):
@@ -220,7 +229,7 @@ class _Parser:
             if self.token == ",":
                 self._next()
             elif self.token != ")":
-                raise NotConstant(self.text)
+                raise NotRead(self.text)
         self._next()
         if name in _WORDS:
             return values[0] if len(values) == 1 else None

@@ -25,6 +25,7 @@ _DECLARATOR = re.compile(r"\s?\b(\w+)\s?(?:([=({])|(?=[,;]))")
 _BRACKET_OR_END = re.compile(r"[][(){},;]")
 _LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
+_ENUM = re.compile(r"\benum\b[^;{}()]{0,200}\Z")
 _PARAMETER = re.compile(
     r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
     r"(\w+)\s?(?:(?=[,)\[])|(=)(?!=))"
@@ -38,8 +39,8 @@ _ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?=(?!=)"
 _COMPOUND = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?(?:[-+*/%]|<<|>>)=")
 _STEP = re.compile(r"(?<!\w)(\w+(?:\s?\.\s?[xyz])?)\s?([-+*/%]|<<|>>)=")
 _CHANGED = re.compile(
-    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[&|^])=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\+\+|--)"
-    r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)"
+    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[&|^])=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:\+\+|--)"
+    r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)|&\s?\w+\s?=\s?(\w+)\s?(?=[;,])"
 )
 _POINTERS = re.compile(r"\bvoid\s?\*\s?(\w+)\s?\[[^\[\]]{0,40}\]\s?=?\s?\{([^{}]{0,2000})\}")
 _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
@@ -191,7 +192,9 @@ def _integers(text: HostText) -> Iterator[tuple[str, Definition]]:
             where = position if at == match.end() else at
             yield name, Definition(where, end, None if inner else value, writes, scalar)
     for match in _ENUMERATOR.finditer(plain):
-        yield match[1], Definition(match.start(), len(plain), match[2], 1, scalar=True)
+        brace = braces.begin(match.start(1))
+        if _ENUM.search(plain, max(0, brace - _LONGEST_HEAD), max(0, brace)) is not None:
+            yield match[1], Definition(match.start(), len(plain), match[2], 1, scalar=True)
 
 
 def _parameters(text: HostText) -> Iterator[tuple[str, Definition]]:

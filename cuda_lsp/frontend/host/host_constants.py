@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
-from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate, known_value
+from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded, is_one_parenthesis
+from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
     in_namespaces_only,
     scope_of,
+)
+from cuda_lsp.frontend.host.host_functions import HostFunction
+from cuda_lsp.frontend.host.host_run import (
+    Axes,
+    State,
+    Unknown,
+    Value,
+    returned,
+    state_at,
 )
 from cuda_lsp.frontend.host.known_values import (
     NOTHING_GIVEN,
@@ -54,6 +63,9 @@ class HostConstants(Reaching):
         self._missed: set[Key] = set()
         self._values: dict[tuple[str, int], tuple[int | None, int]] = {}  # here, and how deep it was sought
         self._work = 0
+        self._state: State | None = None  # of the run that is under way
+        self._states: dict[int, State | None] = {}  # by place, on this way; None: it is not come by
+        self._running: set[int] = set()  # bodies of functions
         self.tables = Tables(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
@@ -104,12 +116,12 @@ class HostConstants(Reaching):
 
     @contextmanager
     def _on_a_way(self, given: Given) -> Generator[None]:
-        outer = self._given, self._values
-        self._given, self._values = given, {}
+        outer = self._given, self._values, self._state, self._states
+        self._given, self._values, self._state, self._states = given, {}, None, {}
         try:
             yield
         finally:
-            self._given, self._values = outer
+            self._given, self._values, self._state, self._states = outer
 
     # ------------------------------------------------------------------------------------ integers
 
@@ -117,8 +129,12 @@ class HostConstants(Reaching):
         known, sought = self._values.get((text, before), (None, -1))
         if known is not None or sought >= depth:
             return known
+        missed = frozenset(self._missed)
         try:
             value = self._evaluated(text, before, depth)
+        except NotRead:  # whatever is given for the names in it
+            self._missed &= missed
+            value = None
         except (NotConstant, ValueError, RecursionError):
             value = None
         self._values[text, before] = value, depth
@@ -146,9 +162,10 @@ class HostConstants(Reaching):
             return self._in_scope(name, depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
-        value = self.reached(name, before) or self._counter(name, before)
+        held = self._held(name, before)
+        value = self.reached(name, before) or self._counter(name, before) if held is None else None
         if value is None:
-            raise NotConstant(name)
+            return self._known(self._by_running(name, before) if held is None else held, name)
         given = self._given.values.get((name, value.position))
         if isinstance(given, int):
             return given
@@ -262,12 +279,13 @@ class HostConstants(Reaching):
         found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
         if not found and not macros:
             return by_its_name(name, values)
-        if len(found) != 1 or len(found[0][1].parameters) != len(values):
+        found = [(f, function) for f, function in found if function.takes(len(values))]
+        if len(found) != 1:
             raise NotConstant(name)
         file, function = found[0]
+        left_out = function.parameters[len(values) :]
+        values = [*values, *(file._integer(text, function.opening, depth - 1) for _, text in left_out)]
         body = _RETURNS.match(file._plain[function.body : function.end + 1])
-        if body is None:
-            return by_its_name(name, values)
         named = zip((name for name, _ in function.parameters), values, strict=True)
         keys = {file.declared(parameter, function.body + 1): value for parameter, value in named}
         told = {key: value for key, value in keys.items() if key is not None and value is not None}
@@ -275,12 +293,86 @@ class HostConstants(Reaching):
             size = self._integer(f"sizeof({type})", before, depth)
             told |= {(size_of(parameter), function.begin): size} if size is not None else {}
         with file._on_a_way(Given(told)):
-            return file._evaluated(body[1], function.body + 1, depth)
+            if body is not None:
+                return file._evaluated(body[1], function.body + 1, depth)
+            with suppress(NotConstant), file._runs(function):
+                value = returned(file, function, file._given)
+                if isinstance(value, int):
+                    return value
+        return by_its_name(name, values)
+
+    # ----------------------------------------------------------------------------------- running
+
+    def number(self, text: str, place: int, state: State) -> int | Unknown:
+        """The value of an expression where names hold what ``state`` says."""
+        with self._in(state):
+            value = self._integer(text, place, _DEPTH)
+            return Unknown(frozenset(self._missed)) if value is None else value
+
+    def axes(self, text: str, place: int, state: State) -> Axes:
+        """The extents that an expression makes where names hold what ``state`` says."""
+        with self._in(state):
+            extents = self._extents(text, place, _DEPTH)
+            unknown = Unknown(frozenset(self._missed))
+        x, y, z = (unknown if axis is None else axis for axis in extents)
+        return x, y, z
+
+    @contextmanager
+    def _in(self, state: State) -> Generator[None]:
+        outer = self._state, self._values, self._missed
+        self._state, self._values, self._missed = state, {}, set()
+        try:
+            yield
+        finally:
+            self._state, self._values, self._missed = outer
+
+    def _held(self, name: str, before: int) -> Value | None:
+        """What a run that is under way has left in a name; None: nothing, or there is no run."""
+        definition = self._visible(name, before) if self._state is not None else None
+        return (self._state or {}).get((name, definition.position)) if definition is not None else None
+
+    def _by_running(self, name: str, before: int) -> Value:
+        """What the function around leaves in a name. Raises NotConstant."""
+        function, definition = self.functions.around(before), self.visible(name, before)
+        if self._state is not None or function is None or definition is None:
+            raise NotConstant(name)
+        if before not in self._states:
+            with self._runs(function):
+                self._states[before] = None
+                with suppress(NotConstant):
+                    self._states[before] = state_at(self, function, before, self._given)
+        value = (self._states[before] or {}).get((name, definition.position))
+        if value is None:
+            raise NotConstant(name)
+        return value
+
+    def _known(self, value: Value, name: str) -> int:
+        """What a run has left, as a number. Raises NotConstant."""
+        number = value[0] if isinstance(value, tuple) and value[1:] == (1, 1) else value
+        if isinstance(number, Unknown):
+            self._missed |= number.keys
+        if not isinstance(number, int):
+            raise NotConstant(name)
+        return number
+
+    @contextmanager
+    def _runs(self, function: HostFunction) -> Generator[None]:
+        """While a function is run. Raises NotConstant where that would have no end."""
+        self._work += function.end - function.body
+        if function.body in self._running or self._work > _MOST_WORK:
+            raise NotConstant(function.name)
+        self._running.add(function.body)
+        try:
+            yield
+        finally:
+            self._running.discard(function.body)
 
     # ------------------------------------------------------------------------------------- extents
 
     def _extents(self, text: str, before: int, depth: int) -> Extents:
         text = text.strip()
+        while is_one_parenthesis(text):
+            text = text[1:-1].strip()
         made = _DIM3_CALL.match(text)
         if made:
             return self._components(made[1], before, depth)
@@ -307,10 +399,11 @@ class HostConstants(Reaching):
 
     def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
         """``block.x`` of a dim3 variable."""
-        value = self.reached(name, before, axis) if depth else None
-        if value is None:
-            return None
         index = "xyz".index(axis)
+        held = self._held(name, before)
+        value = self.reached(name, before, axis) if depth and held is None else None
+        if value is None:
+            return self._axis_of(self._by_running(name, before) if held is None else held, index)
         given = self._given.values.get((name, value.position))
         if given is not None:
             return (given if not isinstance(given, int) else (given, 1, 1))[index]
@@ -323,6 +416,14 @@ class HostConstants(Reaching):
         if found is None:
             self._missed.add((name, value.position))
         return found
+
+    def _axis_of(self, value: Value, index: int) -> int | None:
+        alone = value if isinstance(value, Unknown) else 1
+        axis = value[index] if isinstance(value, tuple) else (value, alone, alone)[index]
+        if isinstance(axis, Unknown):
+            self._missed |= axis.keys
+            return None
+        return _extent(axis)
 
     def _is_dim(self, text: str, before: int) -> bool:
         """Whether one argument of ``dim3(…)`` is another dim3."""

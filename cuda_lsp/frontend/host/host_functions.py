@@ -70,6 +70,11 @@ class HostFunction:
         least, most = (_range(function) for function in (self, other))
         return least[0] <= most[1] and most[0] <= least[1]
 
+    def takes(self, count: int) -> bool:
+        """Whether a call may have so many arguments."""
+        least, most = _range(self)
+        return least <= count <= most
+
 
 def _range(function: HostFunction) -> tuple[int, int]:
     return sum(not default for _, default in function.parameters), len(function.parameters)
@@ -274,6 +279,10 @@ class HostFunctions:
                 return False
             brace = braces.begin(brace - 1)
         return True
+
+    def jumps(self, function: HostFunction) -> bool:
+        """Whether a function has a ``goto``."""
+        return _GOTO.search(self._host.plain, function.body, function.end) is not None
 
     def in_another_branch(self, position: int, use: int) -> bool:
         """Whether a place before another stands in a branch of an ``if`` whose ``else`` the other is in."""

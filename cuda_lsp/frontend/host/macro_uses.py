@@ -61,7 +61,7 @@ def _is_outside(spans: Sequence[tuple[int, int]], place: int) -> bool:
 
 
 def wanted_macros(texts: Sequence[HostText], wanted: re.Pattern[str]) -> Macros:
-    """The macros of a text, and of the headers behind it, in whose text ``wanted`` is found, or that use such."""
+    """The macros of a text, and of headers behind it, in which ``wanted`` is found, or that use such."""
     if not any(text.defines(wanted) for text in texts):
         return {}
     every = _together(texts)

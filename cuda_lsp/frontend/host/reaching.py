@@ -24,6 +24,8 @@ from cuda_lsp.frontend.host.known_values import NOTHING_GIVEN, Key, Reached
 from cuda_lsp.frontend.host.text import FURTHEST, HostText
 
 _UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
+_STATIC = re.compile(r"\bstatic\b")
+_CONSTANT = re.compile(r"\bconst(?:expr)?\b")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
@@ -80,6 +82,33 @@ class Reaching:
         first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
         return self._plain[first + 1 : self._plain.find(" ", position)]
 
+    def defined_between(self, begin: int, end: int) -> Sequence[tuple[str, Definition]]:
+        """The definitions in a stretch of the text, in order, and their names."""
+        places = self._defined_in_order
+        first, last = (bisect_left(places, at, key=lambda each: each[1].position) for at in (begin, end))
+        return places[first:last]
+
+    def written_between(self, begin: int, end: int) -> Sequence[tuple[str, Write]]:
+        """The writes in a stretch of the text, in order, and the names that are written."""
+        places = self._written_in_order
+        first, last = (bisect_left(places, at, key=lambda each: each[1].position) for at in (begin, end))
+        return places[first:last]
+
+    @cached_property
+    def _defined_in_order(self) -> Sequence[tuple[str, Definition]]:
+        every = ((name, d) for name, known in self._definitions.items() for d in known.all if not d.doubt)
+        return sorted(every, key=lambda each: each[1].position)
+
+    @cached_property
+    def _written_in_order(self) -> Sequence[tuple[str, Write]]:
+        every = ((name, write) for name, writes in self._written.items() for write in writes)
+        return sorted(every, key=lambda each: each[1].position)
+
+    def visible(self, name: str, before: int) -> Definition | None:
+        """The definition of a name at a place; None: it has none, or nobody knows which."""
+        found = self._visible(name, before)
+        return found if found is not None and not found.doubt else None
+
     def _visible(self, name: str, before: int) -> Definition | None:
         known = self._definitions.get(name)
         return known.visible(before) if known else None
@@ -101,6 +130,8 @@ class Reaching:
         if function is None or not function.begin <= definition.position <= function.end:
             return None  # other functions write it
         passed = [w for w in concerning if w.position < before]
+        if self.is_static(definition) or any(map(self.lasts, passed)) or self.functions.jumps(function):
+            return None
         elsewhere = [w for w in passed if self.functions.in_another_branch(w.position, before)]
         for write in reversed(passed):
             if write not in elsewhere:
@@ -111,6 +142,15 @@ class Reaching:
                 break
         later = len(concerning) > len(passed) or elsewhere
         return value if not later or self.functions.runs_once(value.position, before) else None
+
+    def lasts(self, write: Write) -> bool:
+        """Whether it makes a pointer or a reference, through which others may write later."""
+        return write.value < 0 and self._plain[write.position] in "=&"
+
+    def is_static(self, definition: Definition) -> bool:
+        """Whether the variable keeps its value from call to call."""
+        words = self.words_of(definition)
+        return _STATIC.search(words) is not None and _CONSTANT.search(words) is None
 
     def _counter(self, name: str, before: int) -> Reached | None:
         """A loop's counter that only the loop's header changes: unknown unless given."""

@@ -1,0 +1,88 @@
+"""Values of host variables that only running the function tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.known_values import Given
+from cuda_lsp.frontend.host.text import HostText
+
+HALVED = "int lanes(int n, int most = 512) { int r = most; while (r > n) { r >>= 1; } return r; }\n"
+
+
+def block_of(body: str, n: int | None = None, before: str = "") -> tuple[int | None, ...]:
+    """The block of ``k`` in ``void f(int n) { body }``, where ``n`` has a value."""
+    text = HostText(f"{before}void f(int n) {{ {body} k<<<1, block>>>(); more(); }}")
+    constants = HostConstants(text)
+    at = text.plain.index("k<<<")
+    key = constants.declared("n", at)
+    assert key is not None
+    return constants.known_extents("block", at, Given({} if n is None else {key: n}))
+
+
+LOOPS = {
+    "while": "dim3 block(256, 1); while (block.x >= 2 * n) { block.x /= 2; block.y *= 2; }",
+    "while without braces": "int b = 256; int r = 1; while (b >= 2 * n) b /= 2, r *= 2; dim3 block(b, r);",
+    "for": "int b = 256, r = 1; for (; b >= 2 * n; b >>= 1) { r <<= 1; } dim3 block(b, r);",
+    "do": "int b = 512, r = 0; do { b /= 2; r = r ? 2 * r : 1; } while (b >= 2 * n); dim3 block(b, r);",
+    "break": "int b = 256, r = 1; while (true) { if (b < 2 * n) break; b /= 2; r *= 2; } dim3 block(b, r);",
+    "continue": (
+        "int b = 256, r = 1; for (int i = 0; i < 99; ++i) { if (b < 2 * n) { continue; } b /= 2; r += r; } "
+        "dim3 block(b, r);"
+    ),
+    "branches": (
+        "int b; if (n > 200) { b = 256; } else if (n > 30) { b = 32; } else b = 4; dim3 block(b, 256 / b);"
+    ),
+    "a function with a loop": "int b = lanes(n, 256); dim3 block(b, 256 / b);",
+    "a function with a default": "int b = lanes(n) / 1; if (b > 256) b = 256; dim3 block(b, 256 / b);",
+    "steps": "int b = 30; b++; ++b; dim3 block(b); block.y = 7; block.y++; if (n == 256) block = dim3(n);",
+    "a block of a macro": "dim3 block(1); DISPATCH(n, [&] { block = dim3(n, 256 / n); k<<<1, block>>>(); });",
+}
+
+
+@pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
+@pytest.mark.parametrize("n", [32, 256])
+def test_the_function_is_run_up_to_the_launch(body: str, n: int) -> None:
+    assert block_of(body, n, HALVED) == (n, 256 // n, 1)
+
+
+UNKNOWN = {
+    "a condition that nobody knows": "int b = 64; if (n > 3) { b = 32; } int block = b;",
+    "a loop that nobody knows": "int block = 512; while (block > n) block /= 2;",
+    "a switch": "int block = 64; switch (n) { case 1: block = 32; }",
+    "a lambda that writes": "int block = 64; auto g = [&] { block = 32; }; g(); block += other;",
+    "a pointer": "int block = 64; int* p = &block; block *= 2; *p = 32;",
+    "a reference": "int block = 64; int& r = block; block *= 2; r = 32;",
+    "a function that is lent it": "int block = 64; set(block); block += 0 * n;",
+    "a goto": "int block = 64; if (n) goto end; block *= 2; end: ;",
+    "a condition that writes": "int block = 64; if ((block = read()) > 0) { } block *= 2;",
+    "a macro in front of a branch": "int block = 64; CHECK(n) if (n) block = 32; block *= 2;",
+    "a variable of all calls": "static int block = 64; block += 32;",
+    "a loop around": "int block = 64; while (n) { k<<<1, block>>>(); block *= 2; }",
+}
+
+
+@pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_in_doubt_is_not_known(body: str) -> None:
+    before = "void set(int& x) { x = 3; }\nint read();\n"
+    assert block_of(body, before=before)[0] is None
+
+
+def test_both_ways_may_leave_the_same() -> None:
+    assert block_of("int block = 64; if (n > 3) { block *= 2; } else { block += 64; }") == (128, 1, 1)
+
+
+def test_a_way_that_leaves_the_function_does_not_count() -> None:
+    assert block_of("int block = 64; block *= 2; if (n > 3) { block = 32; return; }") == (128, 1, 1)
+
+
+def test_a_function_that_calls_itself_ends() -> None:
+    before = "int again(int n) { int r = 1; r += again(n); return r; }\n"
+    assert block_of("int block = again(3);", before=before) == (None, 1, 1)
+
+
+def test_what_hangs_on_a_size_says_so() -> None:
+    text = HostText(f"{HALVED}void f(T* a) {{ int n = a->size; int block = lanes(n); k<<<1, block>>>(); }}")
+    constants, at = HostConstants(text), text.plain.index("k<<<")
+    assert "n" in {name for name, _ in constants.missing("block", at)}
