@@ -69,6 +69,22 @@ def test_what_is_in_doubt_is_not_known(body: str) -> None:
     assert block_of(body, before=before)[0] is None
 
 
+def test_a_block_that_nobody_comes_by_is_not_known() -> None:
+    assert block_of("dim3 block(2); for (;;) { block.x *= 2; return; }") == (None, 1, 1)
+
+
+def test_names_of_unnamed_namespaces_are_the_file_s() -> None:
+    assert block_of("dim3 block(N);", before="namespace { constexpr int N = 96; }\n") == (96, 1, 1)
+    assert block_of("dim3 block(N);", before="namespace a { constexpr int N = 96; }\n") == (None, 1, 1)
+
+
+def test_sizes_may_be_of_any_type() -> None:
+    text = HostText(
+        f"{HALVED}void f(T a) {{ const Id n = a.b - 1; int block = lanes(n); k<<<1, block>>>(); }}"
+    )
+    assert "n" in {name for name, _ in HostConstants(text).missing("block", text.plain.index("k<<<"))}
+
+
 def test_both_ways_may_leave_the_same() -> None:
     assert block_of("int block = 64; if (n > 3) { block *= 2; } else { block += 64; }") == (128, 1, 1)
 

@@ -25,6 +25,14 @@ _DECLARATOR = re.compile(r"\s?\b(\w+)\s?(?:([=({])|(?=[,;]))")
 _BRACKET_OR_END = re.compile(r"[][(){},;]")
 _LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
+_OTHER = re.compile(
+    r"(?<=[;{}])\s?(?:(?:const|constexpr|static)\s){0,3}([A-Za-z_]\w{0,60})\s(\w{1,60})\s?=(?!=)"
+)
+_NO_TYPE = re.compile(
+    r"return|else|using|typedef|delete|new|throw|goto|case|namespace|do|dim3|u?int3|auto|const|constexpr|static"
+    r"|struct|class|enum|typename|template"
+)
+_UNNAMED = re.compile(r"\b(?:namespace\s?|inline\snamespace\s\w+\s?)\Z")
 _ENUM = re.compile(r"\benum\b[^;{}()]{0,200}\Z")
 _PARAMETER = re.compile(
     r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
@@ -107,7 +115,7 @@ class Write:
 def definitions_of(text: HostText, doubtful: Sequence[tuple[int, int]]) -> dict[str, Definitions]:
     """By name; ``doubtful``: stretches of ``plain`` that the preprocessor may leave out."""
     found: dict[str, list[Definition]] = {}
-    for name, definition in (*_integers(text), *_parameters(text), *_dims(text)):
+    for name, definition in (*_integers(text), *_parameters(text), *_dims(text), *_others(text)):
         found.setdefault(name, []).append(definition)
     return {name: Definitions(_doubted(each, doubtful)) for name, each in found.items()}
 
@@ -186,7 +194,7 @@ def _integers(text: HostText) -> Iterator[tuple[str, Definition]]:
         position = match.start()
         outer = _unqualified(plain[max(0, position - 60) : position])[-1:]
         inner = outer in _OPENS_PARAMETERS  # a parameter with a default, or a loop's counter
-        end = braces.parameter_end(position) if inner else braces.end(position)
+        end = braces.parameter_end(position) if inner else _scope_end(text, position)
         scalar = not match[0].startswith("auto")
         for name, at, value, writes in _declarators(plain, match.end()):
             where = position if at == match.end() else at
@@ -208,7 +216,7 @@ def _parameters(text: HostText) -> Iterator[tuple[str, Definition]]:
 
 def _dims(text: HostText) -> Iterator[tuple[str, Definition]]:
     for match in _DIM3.finditer(text.plain):
-        position, end = match.start(), text.braces.end(match.start())
+        position, end = match.start(), _scope_end(text, match.start())
         for item in map(str.strip, split_arguments(match[1])):
             parts = _DIM3_ITEM.match(item)
             if parts is None:
@@ -216,6 +224,21 @@ def _dims(text: HostText) -> Iterator[tuple[str, Definition]]:
             listed = parts[2] if parts[2] is not None else parts[3]
             value = parts[4] if parts[4] is not None else f"dim3({listed or ''})"
             yield parts[1], Definition(position, end, value, int(parts[4] is not None))
+
+
+def _others(text: HostText) -> Iterator[tuple[str, Definition]]:
+    """Variables of types that nobody knows here (``const IdType length = high - low;``), without a value."""
+    for match in _OTHER.finditer(text.plain):
+        if not _NO_TYPE.fullmatch(match[1]) and not _IS_INTEGER.search(match[1]):
+            yield match[2], Definition(match.start(2), _scope_end(text, match.start(2)), None, 1)
+
+
+def _scope_end(text: HostText, position: int) -> int:
+    """Where the scope of what is defined here ends; that of a namespace without a name is the one around."""
+    brace = text.braces.begin(position)
+    while brace >= 0 and _UNNAMED.search(text.plain, max(0, brace - _LONGEST_HEAD), brace):
+        brace = text.braces.begin(brace - 1)
+    return text.braces.closing.get(brace, len(text.plain))
 
 
 def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str | None, int]]:

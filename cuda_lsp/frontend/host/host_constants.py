@@ -403,7 +403,9 @@ class HostConstants(Reaching):
         held = self._held(name, before)
         value = self.reached(name, before, axis) if depth and held is None else None
         if value is None:
-            return self._axis_of(self._by_running(name, before) if held is None else held, index)
+            with suppress(NotConstant):
+                return self._axis_of(self._by_running(name, before) if held is None else held, index)
+            return None
         given = self._given.values.get((name, value.position))
         if given is not None:
             return (given if not isinstance(given, int) else (given, 1, 1))[index]
