@@ -178,6 +178,8 @@ def guess(reading: Reading, text: str) -> None:
     alone = reading.guessed.unit is None
     if alone and is_header(reading.path):
         _read_in_a_unit(reading, always=True)
+    elif alone and reading.understanding().broken:
+        _read_in_a_unit(reading, always=False)  # whoever includes it knows more than a guess
     if reading.understanding().unfound:
         _look_for_headers(reading)
     if reading.understanding().unfound and reading.understanding().broken:
