@@ -14,6 +14,7 @@ from cuda_lsp.static.execution.trace import Divergence, Trace
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.findings.partings import as_decided
 
 _WHOM = {BarrierScope.GRID: "of the grid", BarrierScope.WARP: "that its mask names"}
 
@@ -42,6 +43,8 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
         text = f"{name} is not reached by all threads {whom}: {here} reaches it, {there} {does}"
     else:
         text = f"{name} may not be reached by all threads {whom}: it depends on {d.reason}"
+    if d.why is None:
+        text += as_decided(trace.kernel, d.barrier.site)
     return Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.PROVED if d.reason is None else Status.POSSIBLE, text,
         trace.kernel.name, d.barrier.site, launch=trace.launch,

@@ -20,6 +20,7 @@ from cuda_lsp.static.exact.search import Inputs, Search
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Contents
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.findings.partings import as_decided
 
 _FILLINGS = (UNEVEN, FIRST_ONLY, *FILLINGS[:4])
 
@@ -65,6 +66,7 @@ def _diagnosis(search: Search, missed: Missed) -> Diagnosis:
     cells = {**missed.present.asked, **missed.absent.asked}
     return Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.CONDITIONAL,
-        f"{name} is not reached by all threads of the block: {here} reaches it, {there} does not",
+        f"{name} is not reached by all threads of the block: {here} reaches it, {there} does not"
+        + as_decided(search.kernel, missed.site),
         search.kernel.name, missed.site, conditions=(Contents(tuple(cells.items())),), launch=search.launch,
     )  # fmt: skip

@@ -22,6 +22,7 @@ from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.findings.partings import as_decided
 from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
@@ -318,6 +319,7 @@ def _divergence(
     arguments = argument_values(query, values, launch)
     whom = "one block" if relation.same_block else "two blocks"
     text = f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
+    decided = as_decided(query.kernel, barrier.site)
     try:
         counts = [
             sum(b.scope is barrier.scope for b in query.replay(x, arguments, frozenset()).barriers)
@@ -326,7 +328,7 @@ def _divergence(
     except (NeedsData, TooLong):
         return Diagnosis(
             Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
-            f"threads of {whom} may disagree on reaching {text}", query.kernel.name, barrier.site,
+            f"threads of {whom} may disagree on reaching {text}{decided}", query.kernel.name, barrier.site,
             doubt=c.OnData("a condition computed from data"), launch=launch,
         )  # fmt: skip
     if counts[0] == counts[1]:
@@ -334,7 +336,7 @@ def _divergence(
     a, b = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
     there = f"{b} of the same block" if relation.same_block else b
     found = Diagnosis(
-        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {there} does not",
+        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {there} does not{decided}",
         query.kernel.name, barrier.site, launch=launch,
     )  # fmt: skip
     return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found
