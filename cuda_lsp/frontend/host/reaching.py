@@ -49,6 +49,7 @@ class Reaching:
         self._branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
         self._definitions = definitions_of(text, self._branches)
         self._writes = writes_of(self._plain)
+        self._member_writes: dict[tuple[str, str, int], bool] = {}  # by the place of the function
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
         """What tells the value of a name (or of a component) at a place; None: nothing does."""
@@ -74,7 +75,10 @@ class Reaching:
         """Whether the function around a place writes to ``variable.member``, or takes its address."""
         function = self.functions.around(at)
         begin, end = (function.body, function.end) if function is not None else (0, len(self._plain))
-        return writes_member(self._plain, begin, end, variable, member)
+        asked = variable, member, begin
+        if asked not in self._member_writes:
+            self._member_writes[asked] = writes_member(self._plain, begin, end, variable, member)
+        return self._member_writes[asked]
 
     def words_of(self, definition: Definition) -> str:
         """What stands before the name where it is declared, and the name."""
