@@ -98,6 +98,12 @@ def test_a_function_that_calls_itself_ends() -> None:
     assert block_of("int block = again(3);", before=before) == (None, 1, 1)
 
 
+def test_what_runs_too_long_is_not_known() -> None:
+    loops = "for (int i = 0; i < 100; ++i) { for (int j = 0; j < 100; ++j) { block += i; block -= i; } }"
+    assert block_of(f"int block = 64; {loops}") == (None, 1, 1)
+    assert block_of(f"int block = 64; {'{' * 3000} block *= 2; {'}' * 3000}")[0] in (None, 128)
+
+
 def test_what_hangs_on_a_size_says_so() -> None:
     text = HostText(f"{HALVED}void f(T* a) {{ int n = a->size; int block = lanes(n); k<<<1, block>>>(); }}")
     constants, at = HostConstants(text), text.plain.index("k<<<")

@@ -18,14 +18,7 @@ from cuda_lsp.frontend.host.definitions import (
     scope_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunction
-from cuda_lsp.frontend.host.host_run import (
-    Axes,
-    State,
-    Unknown,
-    Value,
-    returned,
-    state_at,
-)
+from cuda_lsp.frontend.host.host_run import Budget, returned, state_at
 from cuda_lsp.frontend.host.known_values import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -36,6 +29,7 @@ from cuda_lsp.frontend.host.known_values import (
     sized_type,
 )
 from cuda_lsp.frontend.host.reaching import Reaching
+from cuda_lsp.frontend.host.run_values import Axes, State, Unknown, Value
 from cuda_lsp.frontend.host.tables import Tables
 from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
@@ -66,6 +60,7 @@ class HostConstants(Reaching):
         self._state: State | None = None  # of the run that is under way
         self._states: dict[int, State | None] = {}  # by place, on this way; None: it is not come by
         self._running: set[int] = set()  # bodies of functions
+        self.budget = Budget()
         self.tables = Tables(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
@@ -295,7 +290,7 @@ class HostConstants(Reaching):
         with file._on_a_way(Given(told)):
             if body is not None:
                 return file._evaluated(body[1], function.body + 1, depth)
-            with suppress(NotConstant), file._runs(function):
+            with suppress(NotConstant, RecursionError), file._runs(function):
                 value = returned(file, function, file._given)
                 if isinstance(value, int):
                     return value
@@ -339,7 +334,7 @@ class HostConstants(Reaching):
         if before not in self._states:
             with self._runs(function):
                 self._states[before] = None
-                with suppress(NotConstant):
+                with suppress(NotConstant, RecursionError):
                     self._states[before] = state_at(self, function, before, self._given)
         value = (self._states[before] or {}).get((name, definition.position))
         if value is None:

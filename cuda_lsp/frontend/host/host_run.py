@@ -12,12 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from cuda_lsp.frontend.host.constants import NotConstant
 from cuda_lsp.frontend.host.definitions import Definition, Write
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
 from cuda_lsp.frontend.host.known_values import Given, Key
+from cuda_lsp.frontend.host.run_values import Axes, State, Unknown, Value, alike, hanging, with_axis
 from cuda_lsp.frontend.host.statements import HEADED, NoStatement, Statements
 from cuda_lsp.frontend.host.text import HostText
 
@@ -26,28 +27,24 @@ _STEPPED = re.compile(r"(\+\+|--)\s?\w|(?<!\w)\w+\s?(?:\.\s?[xyz]\s?)?(\+\+|--)"
 _COMPONENT = re.compile(r"(?:\+\+|--)?\s?(?<!\w)\w+\s?\.\s?([xyz])\b")
 _OPERATOR = re.compile(r"([-+*/%]|<<|>>)=\s?\Z")
 _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit)\s?\()")
-_MOST_ROUNDS = 256
-_MOST_STATEMENTS = 4000
+_MOST_ROUNDS = 128
+_MOST_STATEMENTS = 1000
+_MOST_IN_A_FILE = 40_000
 _NO_STATEMENT = ("case", "default", "goto", "else", "catch", "asm")
 
 
-@frozen
-class Unknown:
-    """A value that nobody knows; ``keys``: what it hangs on."""
+@define
+class Budget:
+    """Statements that may still be run in a file."""
 
-    keys: frozenset[Key]
-
-
-Axes = tuple[int | Unknown, int | Unknown, int | Unknown]
-Value = int | Axes | Unknown
-State = dict[Key, Value]
-"""By name and the place of its definition."""
+    statements: int = _MOST_IN_A_FILE
 
 
 class Evaluator(Protocol):
     """What running asks of the constants of a file."""
 
     text: HostText
+    budget: Budget
     functions: HostFunctions
 
     def visible(self, name: str, before: int) -> Definition | None:
@@ -165,8 +162,9 @@ class _Run:
     def _statement(self, place: int, limit: int) -> int:
         """Runs the statement that begins here; gives where it ends."""
         self.left -= 1
+        self.of.budget.statements -= 1
         plain = self.of.text.plain
-        if self.left < 0:
+        if min(self.left, self.of.budget.statements) < 0:
             raise NoStatement
         if plain[place] == "#":
             return self.read.line_end(place)
@@ -266,7 +264,7 @@ class _Run:
                 if definition is None:
                     raise NoStatement
                 self._unknown(key[0], definition, places.get(key[0], key[1]), because)
-                self.state[key] = _alike(value, other[key], self.state[key])
+                self.state[key] = alike(value, other[key], self.state[key])
 
     # --------------------------------------------------------------------------------------- loops
 
@@ -384,12 +382,12 @@ class _Run:
             self._unknown(name, definition, definition.position)
         elif definition.scalar:
             value = self.of.number(definition.text, definition.position, self.state)
-            self.state[key] = _hanging(value, key)
+            self.state[key] = hanging(value, key)
         else:
             self.state[key] = self._axes(definition.text, definition.position, key)
 
     def _axes(self, text: str, place: int, made: Key) -> Axes:
-        x, y, z = (_hanging(axis, made) for axis in self.of.axes(text, place, self.state))
+        x, y, z = (hanging(axis, made) for axis in self.of.axes(text, place, self.state))
         return x, y, z
 
     def _write(self, name: str, write: Write, definition: Definition | None, extent: tuple[int, int]) -> None:
@@ -403,8 +401,8 @@ class _Run:
         elif axis is None and isinstance(held, tuple):
             self.state[key] = self._axes(text, write.position, made)
         else:
-            value = _hanging(self.of.number(text, write.position, self.state), made)
-            self.state[key] = value if axis is None else _with_axis(held, axis, value, made)
+            value = hanging(self.of.number(text, write.position, self.state), made)
+            self.state[key] = value if axis is None else with_axis(held, axis, value, made)
 
     def _assigned(self, name: str, write: Write, extent: tuple[int, int]) -> tuple[str | None, str | None]:
         """Which component is written, and with what; no text: that is not understood."""
@@ -445,22 +443,3 @@ class _Run:
             self.state[name, definition.position] = (x, y, z)
         else:
             self.state[name, definition.position] = nobody if given is None else given
-
-
-def _hanging(value: int | Unknown, key: Key) -> int | Unknown:
-    """The value; where nobody can say what it hangs on, it hangs on itself."""
-    return Unknown(frozenset({key})) if isinstance(value, Unknown) and not value.keys else value
-
-
-def _alike(a: Value, b: Value, otherwise: Value) -> Value:
-    """The components that two have in common; ``otherwise``: what the rest is."""
-    if not (isinstance(a, tuple) and isinstance(b, tuple) and isinstance(otherwise, Unknown)):
-        return otherwise
-    x, y, z = (mine if mine == theirs else otherwise for mine, theirs in zip(a, b, strict=True))
-    return x, y, z
-
-
-def _with_axis(held: Value, axis: str, value: int | Unknown, made: Key) -> Axes:
-    nobody = Unknown(frozenset({made}))
-    x, y, z = held if isinstance(held, tuple) else (nobody, nobody, nobody)
-    return (value if axis == "x" else x, value if axis == "y" else y, value if axis == "z" else z)
