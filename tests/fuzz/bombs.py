@@ -26,7 +26,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.static.analyze import Analyzer
 
-MOST_CPU = 10
+MOST_CPU = 20
 """Seconds after which the system ends a child."""
 
 MOST_SPACE = 4 << 30

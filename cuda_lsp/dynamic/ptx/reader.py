@@ -59,7 +59,7 @@ _PROTOTYPE = re.compile(r"\.callprototype\s*(?:\(([^()]*)\)\s*)?_(?:\s*\(([^()]*
 _DECLARATION = re.compile(
     r"(?:\.(visible|extern|weak|common)\s+)?\.(reg|shared|global|const|local|param|tex)\b(.*)$", re.S
 )
-_ATTRIBUTE = re.compile(r"\.attribute\s*\([^)]*\)|\.ptr\b|\.managed\b|\.unified\b")
+_ATTRIBUTE = re.compile(r"\.attribute\s*\([^()]*\)|\.ptr\b|\.managed\b|\.unified\b")
 _SPACES_AFTER_PTR = frozenset({"global", "shared", "const", "local", "param", "generic"})
 
 
