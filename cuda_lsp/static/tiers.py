@@ -140,7 +140,7 @@ class _Look:
 
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
     ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``. ``misuses``:
-    sizes make the block, and its threads surely misuse shared arrays.
+    sizes make the block, and its threads surely misuse shared arrays, or vectors where none begins.
     """
 
     launch: LaunchConfig
@@ -157,6 +157,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     launch = fitted(kernel, told, lambda of: leaves_arrays(runs.of(of)) or (of is not told and runs.late))
     trace = runs.of(launch)
     found = runs.findings(trace)
+    misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
         found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
     unseen: tuple[str, ...] = ()
@@ -188,8 +189,12 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
-        misuses=launch.source is LaunchSource.SIZES and misuses_arrays(trace),
+        misuses=misuses,
     )
+
+
+def _misaligns(finding: Diagnosis) -> bool:
+    return finding.code is Code.MISALIGNED_ACCESS and finding.status is Status.PROVED
 
 
 @define
