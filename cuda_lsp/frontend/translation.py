@@ -383,14 +383,18 @@ class Translation:
 
     # ------------------------------------------------------------------------------------ lowering
 
-    def lower(self, source: KernelSource) -> Kernel:
-        """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
+    def lower(self, source: KernelSource, valued: bool = False) -> Kernel:
+        """The kernel program of one of ``kernels()``, with what directives and launches say of it.
+
+        ``valued``: floating-point values are followed, too.
+        """
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         outside, directive = self.sites_elsewhere.get(source.base_name, ()), self._directive(source)
         sites = (*self.launch_sites, *outside)
         passing = passed(source, sites, directive)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, self._compile_errors(source), passing)
+        errors = self._compile_errors(source)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         own = [t for t in self._sources.templates if t.offsets == source.offsets]
         formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)

@@ -609,7 +609,8 @@ class Kernel:
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``said``: conditions that hold at single launches, by their place and block, besides those of
     ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
-    translation depends on.
+    translation depends on. ``valued``: floating-point values are followed, as expressions that nobody
+    computes; ``followed``: the same kernel like that, for who asks whether two threads store one value.
     """
 
     name: str  # as in the source, with template arguments: ``reduce<float, 256>``
@@ -635,6 +636,9 @@ class Kernel:
     said: Mapping[tuple[Site | None, Dim3], tuple[Expr, ...]] = field(
         factory=dict[tuple[Site | None, Dim3], tuple[Expr, ...]]
     )
+
+    valued: bool = False
+    followed: Kernel | None = None
 
     def said_of(self, launch: LaunchConfig) -> tuple[Expr, ...]:
         """What holds at this launch, and need not at others."""

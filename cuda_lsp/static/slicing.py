@@ -213,6 +213,8 @@ def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
             elif isinstance(s, _ACCESSES):
                 if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
                     need(s.pointer)
+                if result.kernel.valued and isinstance(s, ir.Store):
+                    need(s.value)
                 more = _model(s, roots, wanted, modelled, need)  # may set changed itself
                 changed = changed or more
             elif s is not without:

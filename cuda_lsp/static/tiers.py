@@ -25,6 +25,7 @@ from cuda_lsp.model import (
     KernelReport,
     LaunchConfig,
     LaunchSource,
+    RaceKind,
     SourceRange,
     Status,
     Verdict,
@@ -64,7 +65,8 @@ class FirstTier:
 
     ``findings``: all of them, of codes that are switched off too. ``decided``: whether it races.
     ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
-    ``unseen``: code that only other blocks than the assumed run.
+    ``unseen``: code that only other blocks than the assumed run. ``alike``: races whose stores are of one
+    value wherever they meet.
     """
 
     report: KernelReport
@@ -74,6 +76,7 @@ class FirstTier:
     sampled: frozenset[Key] = frozenset()
     cut: bool = False
     unseen: tuple[str, ...] = ()
+    alike: frozenset[Key] = frozenset()
 
 
 def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
@@ -335,7 +338,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     report = first.report
     proved_free = answer.verdict is Verdict.RACE_FREE or first.decided
     findings: dict[Key, Diagnosis] = {}
-    by_solver = {f.key: f for f in answer.findings}
+    by_solver = {f.key: of_one_value(f, first.alike) for f in answer.findings}
     for finding in first.findings:
         key = finding.key
         better = by_solver.pop(key, None)
@@ -383,6 +386,13 @@ def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     Pitches and extents that fit together are the rule; sampled ones need not.
     """
     return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
+
+
+def of_one_value(finding: Diagnosis, alike: Set[Key]) -> Diagnosis:
+    """The finding; one of ``alike`` is of stores of one value."""
+    if finding.kind is not RaceKind.WAW or finding.same_value or finding.key not in alike:
+        return finding
+    return evolve(finding, same_value=True, told_same=True)
 
 
 def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:

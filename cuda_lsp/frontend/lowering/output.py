@@ -20,6 +20,8 @@ from cuda_lsp.ir.program import (
     AddressOf,
     Array,
     Axis,
+    Binary,
+    BinaryOp,
     Builtin,
     Const,
     Expr,
@@ -30,7 +32,7 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.types import Float, Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
@@ -103,6 +105,7 @@ class Output:
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
+        self.valued = False  # floating-point values are followed, as expressions
         self._ids = 0
         self._statements = 0
 
@@ -169,12 +172,23 @@ class Output:
             self.called = Site(found, self.ast.text(call), self.calls)
             self.calls = (*self.calls, found)
 
-    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
-        """A value that is not expressed; uniform when everything it is computed from is."""
+    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Expr:
+        """A value that is not expressed; uniform when everything it is computed from is.
+
+        Of floating-point values that are followed, what is computed from them is told: an unknown function.
+        """
+        if self.valued and isinstance(type, Float) and inputs and not varies and all(map(is_expr, inputs)):
+            return Intrinsic(f"{reason} {self.fresh()}", tuple(v for v in inputs if is_expr(v)), type)
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
         loaded = any(self.loaded(value) for value in inputs)
         per_block = not all(self.same_in_grid(value) for value in inputs)
         return Unknown(reason, type, self.fresh(), uniform, loaded, uniform and per_block)
+
+    def floating(self, op: BinaryOp, type: Type, x: Expr, y: Expr) -> Expr:
+        """``x op y`` of floating-point numbers, which is expressed where their values are followed."""
+        if self.valued and isinstance(type, Float) and x.type == y.type == type:
+            return Binary(op, x, y, type)
+        return self.unknown("floating-point value", type, [x, y])
 
     def loaded(self, value: Value) -> bool:
         """Whether data from memory is part of a value that is not expressed."""

@@ -84,7 +84,7 @@ class Lowering(Output):
     def local(self, name: str, info: TypeInfo, owner: int = 0) -> Place:
         """A new local object without a value."""
         if owner not in self.memory or not owner:
-            if info.is_float:
+            if info.is_float and not self.valued:
                 return DataPlace(info, owner)
             if info.scalar:
                 return VarPlace(info, self.var(name, info.ir), owner)
@@ -312,7 +312,7 @@ class Lowering(Output):
             return self.scalar(self.read(passed, None), info)
         if isinstance(info.ir, Pointer) and not local:
             return self.kept_pointers.load(pointer, info, text, site, volatile, readonly, node)
-        if isinstance(info.ir, Float | Opaque):
+        if isinstance(info.ir, Float | Opaque) and not (self.valued and isinstance(info.ir, Float)):
             self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
             return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
         table = self.tables.get(base.id) if base is not None else None
