@@ -53,7 +53,7 @@ def test_a_grid_that_is_only_numbered_is_a_line():
 
 
 def test_a_coordinate_besides_shows_its_shape():
-    assert Axis.GDIM_Z in axes("a[grid.thread_rank()] = blockIdx.x;")
+    assert Axis.BID_Z in axes("a[grid.thread_rank()] = blockIdx.x;")
     text = f"{CG} __global__ void k(int* a) {{ a[blockIdx.x] = cg::this_grid().size(); }}"
     assert check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0].verdict is not (
         Verdict.RACE_FREE
