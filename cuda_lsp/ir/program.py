@@ -196,6 +196,7 @@ class Unknown:
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
     them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
     what memory holds, so that inputs make it what they like. ``per_block``: each block may have its own.
+    ``inputs``: what it is computed from, where that may differ: threads that agree on all of it agree on it.
     """
 
     reason: str
@@ -204,6 +205,7 @@ class Unknown:
     uniform: bool = False
     loaded: bool = False
     per_block: bool = False
+    inputs: tuple[Expr, ...] = ()
 
 
 STRETCH = 1 << 40

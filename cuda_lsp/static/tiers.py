@@ -45,7 +45,7 @@ from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
-from cuda_lsp.static.launches.arguments import free_scalars, sample
+from cuda_lsp.static.launches.arguments import free_scalars, in_address, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
@@ -301,14 +301,17 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
-    return [_under(finding, example) for finding in found]
+    return [_under(finding, example, runs.kernel) for finding in found]
 
 
-def _under(finding: Diagnosis, example: Example) -> Diagnosis:
+def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
+    if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
+        named = in_address(kernel, finding.site)
+        values = tuple((name, value) for name, value in example.values if name in named)
+        return finding.needing(Example(values, sampled=True)) if values else finding
     if finding.code in _UP_TO_SIZES and finding.certain:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
-    hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
-    return finding.needing(example) if hangs else finding
+    return finding.needing(example) if finding.status is Status.PROVED else finding
 
 
 def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:

@@ -16,6 +16,7 @@ from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, offset_by
+from cuda_lsp.frontend.lowering.deciding_floats import floats_decide
 from cuda_lsp.frontend.lowering.followed import without_sums
 from cuda_lsp.frontend.lowering.formulas import expression_of, with_formulas
 from cuda_lsp.frontend.lowering.members_read import with_members
@@ -77,7 +78,7 @@ class _Attempts:
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.met: dict[int, Declaration] = {declaration.key: declaration}
-        self.hopeless = False
+        self.hopeless, self.keeps_floats = False, valued
 
     def reaches(self, error: CompileError) -> bool:
         """Whether an error stands in the kernel, or in a function that something in it asked for so far."""
@@ -91,9 +92,13 @@ class _Attempts:
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
             low.launched, low.valued = self.passed, self.valued
+            low.keeps_floats = self.keeps_floats
             low.errors = in_order(errors)
             try:
-                return _lower(low, self.ast.body(self.declaration), self.name)
+                kernel = _lower(low, self.ast.body(self.declaration), self.name)
+                if self.keeps_floats or not floats_decide(kernel.body):
+                    return kernel
+                self.keeps_floats = True
             except budgets.TooMuch as much:
                 return self._hopeless(home, much.reason)
             except Restart as restart:

@@ -104,6 +104,8 @@ class Output:
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
+        self.keeps_floats = False  # floating-point variables are followed: by whom their values are shared
+        self.data: set[int] = set()  # ids of such variables that hold what was in memory
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self.valued = False  # floating-point values are followed, as expressions
         self._ids = 0
@@ -182,7 +184,21 @@ class Output:
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
         loaded = any(self.loaded(value) for value in inputs)
         per_block = not all(self.same_in_grid(value) for value in inputs)
-        return Unknown(reason, type, self.fresh(), uniform, loaded, uniform and per_block)
+        made_of = () if uniform or varies or not self.keeps_floats else self._made_of(inputs)
+        known = uniform or bool(made_of)
+        return Unknown(reason, type, self.fresh(), uniform, loaded, known and per_block, made_of)
+
+    def _made_of(self, inputs: Sequence[Value]) -> tuple[Expr, ...]:
+        """What may differ of the values that something is computed from; none where that is not known."""
+        found: dict[int, Expr] = {}
+        for value in inputs:
+            if self.uniform(value):
+                continue
+            parts = value.inputs if isinstance(value, Unknown) else (value,)
+            if not parts or not all(map(is_expr, parts)):
+                return ()
+            found.update((id(part), part) for part in parts if is_expr(part))
+        return tuple(found.values())
 
     def floating(self, op: BinaryOp, type: Type, x: Expr, y: Expr) -> Expr:
         """``x op y`` of floating-point numbers, which is expressed where their values are followed."""
@@ -194,6 +210,8 @@ class Output:
         """Whether data from memory is part of a value that is not expressed."""
         if isinstance(value, Unknown):
             return value.loaded
+        if isinstance(value, Var):
+            return value.id in self.data
         return is_expr(value) and any(map(self.loaded, operands(value)))
 
     def same_in_grid(self, value: Value) -> bool:

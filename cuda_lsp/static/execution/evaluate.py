@@ -198,8 +198,15 @@ class Evaluator:
         if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
         if isinstance(e, ir.Unknown):
-            return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
+            return self.fresh(e.reason, self._spread(e), weak=True)
         return self._variable(e)
+
+    def _spread(self, e: ir.Unknown) -> Spread:
+        """Among which threads of a block a value that is not expressed is one."""
+        if not e.inputs:
+            return Spread.BLOCK if e.uniform else Spread.THREAD
+        inputs = [self.as_scalar(self._part(part)) for part in e.inputs]
+        return min(Spread.BLOCK, *(spread_of(value, len(self.blocks)) for value in inputs))
 
     def _part(self, e: ir.Expr) -> Value:
         return self._variable(e) if isinstance(e, ir.Var) else self._compute(e)

@@ -20,7 +20,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.model import Scope
 from cuda_lsp.static import budgets
-from cuda_lsp.static.execution import critical_steps, memory_steps, tickets
+from cuda_lsp.static.execution import branches, critical_steps, memory_steps, tickets
 from cuda_lsp.static.execution.barrier_steps import synchronise
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.loops import execute_loop
@@ -87,10 +87,7 @@ class Machine(Execution):
             then = self.narrowed(mask, condition)
             otherwise = self.narrowed(mask, self.eval.opposite(condition)) if s.otherwise else None
         since = len(self.leave_log)
-        if then is not None and s.then:
-            self.run(s.then, then)
-        if otherwise is not None:
-            self.run(s.otherwise, otherwise)
+        branches.run(self, s, condition, mask, then, otherwise)
         if isinstance(condition, Data):
             for outcome, skipped in ((True, s.otherwise), (False, s.then)):
                 if tickets.if_outcome(condition, outcome) is not None and self._returns(skipped):

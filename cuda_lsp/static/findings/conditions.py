@@ -75,7 +75,6 @@ class Needs(enum.Enum):
     LAUNCH = "blocks are of a usual size"
     SIZES = "sizes make blocks like that"
     TEMPLATE = "the template arguments are as guessed"
-    DISAGREEMENT = "the condition differs between threads"
 
 
 Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.program import Assign, Expr, Kernel, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.ir.walk import accesses, variables, walk
+from cuda_lsp.model import LaunchConfig, Site
 
 
 def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
@@ -28,6 +29,23 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
     base = 1 << (2 * launch.threads - 1).bit_length()
     values = {name: base << min(i, 8) for i, name in enumerate(free)}
     return {**launch.arguments, **values, **enumerators(kernel, free, 0)}
+
+
+def in_address(kernel: Kernel, site: Site) -> frozenset[str]:
+    """The integer parameters that the addresses of the accesses at a place are made of."""
+    made: dict[Var, list[Expr]] = {}
+    waiting: list[Expr] = []
+    for s in walk(kernel.body):
+        if isinstance(s, Assign):
+            made.setdefault(s.var, []).append(s.value)
+        waiting += [pointer for pointer, _, at in accesses(s) if at.range == site.range]
+    seen: set[Var] = set()
+    while waiting:
+        for var in variables(waiting.pop()):
+            if var not in seen:
+                seen.add(var)
+                waiting += made.get(var, ())
+    return frozenset(p.name for p in kernel.params if p in seen and isinstance(p.type, Int))
 
 
 def enumerators(kernel: Kernel, free: Iterable[str], turn: int) -> dict[str, int]:

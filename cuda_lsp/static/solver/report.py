@@ -8,13 +8,13 @@ when it rests on data or on an over-approximation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, BarrierScope
-from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
+from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -22,18 +22,17 @@ from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
-from cuda_lsp.static.findings.partings import as_decided
 from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
-from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
+from cuda_lsp.static.solver.query import Answer, Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
-from cuda_lsp.static.symbolic.events import Access, BarrierEvent
+from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Op, Term
@@ -273,70 +272,3 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
     if (a.start, first.order) <= (b.start, second.order):
         return first, second, False
     return second, first, True
-
-
-# -------------------------------------------------------------------------------------- divergence
-
-
-def divergences(
-    query: Query, found: Iterable[BarrierEvent], not_settled: set[SourceRange]
-) -> Iterator[Diagnosis]:
-    """Barriers that two threads disagree on which meet there; maybe also those ``not_settled``."""
-    seen: set[Site] = set()
-    for barrier in found:
-        for relation in (Relation(), Relation(same_block=False)):
-            within = relation.same_block
-            meet = barrier.scope.of_blocks if within else barrier.scope is BarrierScope.GRID
-            if not meet or barrier.site in seen or t.level_of(barrier.guard) <= shared_level(relation):
-                continue
-            finding = _divergence(query, barrier, relation, not_settled)
-            if finding is not None:
-                seen.add(barrier.site)
-                yield finding
-
-
-def _divergence(
-    query: Query, barrier: BarrierEvent, relation: Relation, not_settled: set[SourceRange]
-) -> Diagnosis | None:
-    from cuda_lsp.static.symbolic.encode import closure
-
-    shared = shared_level(relation)
-    passes = copy_of(barrier.guard, 1, shared, {})
-    misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-    assumed = query.summary.assumptions or t.TRUE
-    granted = (copy_of(assumed, which, shared, {}) for which in (1, 2))
-    formula = t.and_(related(query.where, relation), passes, misses, *granted)
-    if formula is t.FALSE:
-        return None
-    answer = query.solve(closure(formula, query.summary, shared))
-    if answer.outcome is not Outcome.REFUTED:
-        not_settled.add(barrier.site.range)
-    if answer.outcome is not Outcome.MODEL:
-        return None
-    values = answer.values or {}
-    threads = model_threads(values, query, relation)
-    launch = query.where.launch
-    arguments = argument_values(query, values, launch)
-    whom = "one block" if relation.same_block else "two blocks"
-    text = f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
-    decided = as_decided(query.kernel, barrier.site)
-    try:
-        counts = [
-            sum(b.scope is barrier.scope for b in query.replay(x, arguments, frozenset()).barriers)
-            for x in threads
-        ]
-    except (NeedsData, TooLong):
-        return Diagnosis(
-            Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
-            f"threads of {whom} may disagree on reaching {text}{decided}", query.kernel.name, barrier.site,
-            doubt=c.OnData("a condition computed from data"), launch=launch,
-        )  # fmt: skip
-    if counts[0] == counts[1]:
-        return None
-    a, b = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
-    there = f"{b} of the same block" if relation.same_block else b
-    found = Diagnosis(
-        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {there} does not{decided}",
-        query.kernel.name, barrier.site, launch=launch,
-    )  # fmt: skip
-    return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found

@@ -21,6 +21,7 @@ from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
@@ -184,7 +185,7 @@ class _Refinement:
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
-        attempt.others += solve_report.divergences(query, barriers(summary.events), attempt.not_settled)
+        attempt.others += parted.divergences(query, barriers(summary.events), attempt.not_settled)
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events)
         if not launch.assumed:
