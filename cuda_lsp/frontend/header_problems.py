@@ -41,6 +41,11 @@ class HeaderProblem:
         start = Position(self.line, self.column)
         return SourceRange(Path(self.path), start, Position(self.line, self.column + 1))
 
+    @property
+    def error(self) -> CompileError:
+        """As it is told of a kernel."""
+        return CompileError(self.range, self.message)
+
 
 @frozen
 class _Function:
@@ -81,8 +86,8 @@ class HeaderFunctions:
             words = frozenset(_WORD.findall(contents, start, end))
             self._functions.append(_Function(ast.spelling(child).encode(), path, start, end, words))
 
-    def reached(self, words: set[bytes]) -> list[CompileError]:
-        """Errors inside functions that code with these ``words`` may call."""
+    def reached(self, words: set[bytes]) -> tuple[list[CompileError], set[bytes]]:
+        """Errors inside functions that code with these ``words`` may call; and the words of all of it."""
         known = set(words)
         remaining = list(self._functions)
         found: dict[HeaderProblem, None] = {}
@@ -94,7 +99,7 @@ class HeaderFunctions:
             for function in called:
                 known |= function.words
                 found.update(dict.fromkeys(p for p in self._problems if _inside(p, function)))
-        return [CompileError(problem.range, problem.message) for problem in found]
+        return [problem.error for problem in found], known
 
 
 def _inside(problem: HeaderProblem, function: _Function) -> bool:

@@ -19,6 +19,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend import budgets, clang_unit, instantiation, toolchain
 from cuda_lsp.frontend.around import Around
+from cuda_lsp.frontend.broken_declarations import BrokenDeclarations, broken_declarations
 from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
@@ -57,6 +58,7 @@ from cuda_lsp.frontend.parse_problems import (
     errors_within,
     kernel_errors,
     missing_headers,
+    outside_functions,
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
@@ -126,7 +128,10 @@ class Translation:
     def understanding(self) -> Understanding:
         """How much of the kernels the last reading makes sense of."""
         kernels = self._sources.kernels
-        errors = {error for kernel in kernels for error in self._compile_errors(kernel)}
+        errors: set[CompileError] = set()
+        for kernel in kernels:
+            found, words = self._errors_and_words(kernel)
+            errors.update(found, self._broken_declarations.named(words) if words else ())
         return Understanding(
             unread=len(self.unreadable),
             errors=len(errors),
@@ -196,6 +201,7 @@ class Translation:
         self._sources = KernelSources()
         self._problems = Problems()
         self._header_functions: HeaderFunctions | None = None
+        self._broken: BrokenDeclarations | None = None
         self._bad_assumptions: dict[int, ToolError] = {}  # by line; known once the kernel is lowered
         self._failure: ToolError | None = None
         self._launch_sites: tuple[LaunchSite, ...] | None = None
@@ -239,10 +245,11 @@ class Translation:
         if not is_readable(focus.text, *focus.offsets):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
-        elsewhere, mentions = self.sites_elsewhere, self._mentions()
+        elsewhere, mentions, broken = self.sites_elsewhere, self._mentions(), self._broken_declarations
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._broken = broken.moved(self.path, last, focus.edit.lines)
         # No directive has changed; what a host function calls may tell launches in other files.
         self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions
         if not focus.name:  # a host function: every kernel is what it was
@@ -407,11 +414,28 @@ class Translation:
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
-        """Errors inside the kernel and inside what it may call, wherever that stands."""
-        if self._problems.headers and self._header_functions is None and self._ast is not None:
+        """Errors inside the kernel and inside what it may call, wherever that stands, and of types that clang
+        takes for others."""
+        found, words = self._errors_and_words(source)
+        return (*found, *self._broken_declarations.misread(words)) if words else found
+
+    def _errors_and_words(self, source: KernelSource) -> tuple[tuple[CompileError, ...], set[bytes]]:
+        problems = self._problems
+        if not problems.main and not problems.headers:
+            return (), set()
+        if problems.headers and self._header_functions is None and self._ast is not None:
             root = raw_cursor(self._unit.cursor)
-            self._header_functions = HeaderFunctions(self._ast, root, self._problems.headers)
-        return errors_within(source, self._sources, self._problems.main, self._header_functions, self._source)
+            self._header_functions = HeaderFunctions(self._ast, root, problems.headers)
+        return errors_within(source, self._sources, problems.main, self._header_functions, self._source)
+
+    @property
+    def _broken_declarations(self) -> BrokenDeclarations:
+        if self._broken is None:
+            self._broken = BrokenDeclarations()
+            problems = outside_functions(self._problems, self._sources, self._source)
+            if problems and self._ast is not None:
+                self._broken = broken_declarations(self._ast, raw_cursor(self._unit.cursor), problems)
+        return self._broken
 
     def _directive(self, source: KernelSource) -> KernelDirective | None:
         first = source.name_range.start.line

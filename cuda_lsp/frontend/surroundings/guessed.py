@@ -214,18 +214,42 @@ def _look_for_headers(reading: Reading) -> None:
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
+    if reading.guessed == first or _finds_more(reading, before):
+        return
+    if reading.understanding().unfound:
+        _add_made_headers(reading)
+    _add_conventions(reading, "\n".join(reading.texts()))  # which headers may need though the file does not
+    if not _finds_more(reading, before):
+        _keep_if_better(reading, before, first)
+
+
+def _finds_more(reading: Reading, before: Understanding) -> bool:
+    """Whether headers were found and nothing is less clear with them."""
     now = reading.understanding()
     found = not set(before.unfound) <= set(now.unfound) and now.broken <= before.broken
-    if reading.guessed != first and not (found and before.kernels <= now.kernels):
-        _keep_if_better(reading, before, first)
+    return found and before.kernels <= now.kernels
+
+
+def _add_made_headers(reading: Reading) -> bool:
+    made = made_headers(reading.path, reading.understanding().unfound)
+    new = tuple(header for header in made if header not in reading.guessed.made)
+    if new:
+        reading.read_with(evolve(reading.guessed, made=(*reading.guessed.made, *new)))
+    return bool(new)
+
+
+def _add_conventions(reading: Reading, text: str) -> bool:
+    conventions = conventions_of(text, undeclared(reading.understanding().messages))
+    new = bool(conventions.text) and conventions != reading.guessed.conventions
+    if new:
+        reading.read_with(evolve(reading.guessed, conventions=conventions))
+    return new
 
 
 def _make_headers(reading: Reading) -> None:
     """The headers that a build would make; one of them may include others."""
     first, before = reading.guessed, reading.understanding()
-    made = made_headers(reading.path, before.unfound)
-    if made:
-        reading.read_with(evolve(first, made=made))
+    if _add_made_headers(reading):
         _look_for_headers(reading)
         _keep_if_better(reading, before, first)
 
@@ -233,9 +257,7 @@ def _make_headers(reading: Reading) -> None:
 def _take_by_convention(reading: Reading, text: str) -> None:
     """Declarations of well-known names."""
     first, before = reading.guessed, reading.understanding()
-    conventions = conventions_of(text, undeclared(before.messages))
-    if conventions.text and conventions != first.conventions:
-        reading.read_with(evolve(first, conventions=conventions))
+    if _add_conventions(reading, text):
         _keep_if_better(reading, before, first)
 
 
