@@ -62,6 +62,7 @@ from cuda_lsp.frontend.parse_problems import (
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
+from cuda_lsp.frontend.special_registers import complained, escaped
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
@@ -85,6 +86,7 @@ class Translation:
         self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
         self._readable = Readable(b"")
+        self._escaped: frozenset[str] = frozenset()  # files whose assembly names registers as nvcc has it
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
@@ -295,6 +297,7 @@ class Translation:
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
+        buffers = self._with_escaped_registers(buffers)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
         arguments = (*self.guessed.flags(self.path), *self._readable.flags)
@@ -313,6 +316,14 @@ class Translation:
         self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True
 
+    def _with_escaped_registers(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        if not self._escaped:
+            return buffers
+        known = {name for name, _ in buffers}
+        texts = self._inclusions().texts.items()
+        headers = [(str(path), text) for path, text in texts if str(path) in self._escaped - known]
+        return [(n, escaped(t) if n in self._escaped else t) for n, t in (*buffers, *headers)]
+
     def _can_be_read(self) -> bool:
         """Whether clang may read the text, and what of it."""
         unit, own = self.guessed.unit, resolved_name(str(self.path))
@@ -325,9 +336,15 @@ class Translation:
         return not refusal
 
     def _revise(self) -> bool:
-        """Whether other arguments of templates are wanted, for which the text must be parsed again."""
+        """Whether the text must be parsed again: other arguments of templates are wanted, or some of its
+        assembly is spelt as clang does not have it."""
         ast, guesses = self._ast, self._guesses
         self._outside_is_new = False
+        errors = [(str(self.path), p.message) for p in self._problems.main]
+        misread = complained((*errors, *((p.path, p.message) for p in self._problems.headers)))
+        if not misread <= self._escaped:
+            self._escaped |= misread
+            return True
         return ast is not None and guesses.revise(
             ast, self._sources, self._problems, self._source, self._launches_of
         )
