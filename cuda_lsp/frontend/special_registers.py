@@ -1,7 +1,7 @@
-"""PTX's special registers in inline assembly: nvcc takes ``%laneid`` as it takes ``%%laneid``, clang does not.
+"""PTX's special registers in inline assembly: nvcc takes ``%laneid`` as it takes ``%%laneid``, clang not so.
 
-Where clang complained, the text is read again with two signs. One takes the place of the blank before, so that
-nothing moves.
+Where clang complained, the text is read again with two signs. One takes the place of the blank before, so
+that nothing moves.
 """
 
 from __future__ import annotations
