@@ -73,6 +73,13 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that clang made of the headers
+_OF_A_READING = (
+    "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
+    "_guesses", "_host_key", "_host_sites", "_headers", "_launch_sites", "_elsewhere", "_mentioned",
+    "_surroundings", "_environment", "_failure",
+)  # fmt: skip
+"""What reading a text with some guesses comes to."""
 
 
 class Translation:
@@ -94,7 +101,9 @@ class Translation:
         self._outside_is_new = False
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._read(text)
+        self._readings: dict[Guessed, dict[str, Any]] = {}  # the last few, while guesses are tried
         guess(self, text)
+        self._readings.clear()
 
     @property
     def options(self) -> FrontendOptions:
@@ -120,10 +129,18 @@ class Translation:
     # ------------------------------------------------------------------------ guesses of what is around
 
     def read_with(self, guessed: Guessed) -> None:
-        """Read the same text with other guesses of what is around the file."""
+        """Read the same text with other guesses of what is around the file, if that was not just done."""
+        self._readings[self.guessed] = {name: getattr(self, name) for name in _OF_A_READING}
+        for oldest in list(self._readings)[:-_MOST_READINGS]:
+            del self._readings[oldest]
         self._around.take(guessed)
+        known = self._readings.pop(guessed, None)
+        if known is not None:
+            for name, value in known.items():
+                setattr(self, name, value)
+            return
         self._unit = self._host_key = None
-        self._guesses.clear()
+        self._guesses = Guesses()
         self._headers = (b"", b"")
         self._read(self._source.text)
 
