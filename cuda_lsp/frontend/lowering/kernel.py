@@ -81,8 +81,9 @@ class _Attempts:
         self.hopeless, self.keeps_floats = False, valued
 
     def reaches(self, error: CompileError) -> bool:
-        """Whether an error stands in the kernel, or in a function that something in it asked for so far."""
-        if self.hopeless:
+        """Whether an error stands in the kernel, in a function that something in it asked for so far, or in
+        an alias that one of these names."""
+        if self.hopeless or error.of_alias:
             return True
         return any(_holds(self.ast.extent(_node(found))[0], error.range) for found in self.met.values())
 
