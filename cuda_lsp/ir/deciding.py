@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
 from cuda_lsp.model import SourceRange
 
 Condition = ir.If | ir.Loop
+KERNEL = 0
+"""The label of a kernel's body, which a ``return`` leaves."""
 
 
 def deciding(statements: Iterable[ir.Stmt], barrier: SourceRange) -> list[Condition]:
     """The branches and loops around a barrier, and those that leave one of them before it; nearest first."""
     return list(dict.fromkeys(_conditions(_way(statements, barrier))))
+
+
+def only_returns_decide(
+    statements: Iterable[ir.Stmt], barrier: SourceRange, parts: Callable[[Condition], bool]
+) -> bool:
+    """Whether who does not come to a barrier has left the kernel; ``parts``: threads differ in it."""
+    way = _way(statements, barrier)
+    around = (s for _, s in way if isinstance(s, (ir.If, ir.Loop)))
+    leaving = [c for c in _conditions(way) if parts(c) and not any(c is s for _, s in way)]
+    left = {s.label for c in leaving for s in walk.inside(c) if isinstance(s, ir.Leave)}
+    return left == {KERNEL} and not any(map(parts, around))
 
 
 def _way(statements: Iterable[ir.Stmt], barrier: SourceRange) -> list[tuple[list[ir.Stmt], ir.Stmt]]:

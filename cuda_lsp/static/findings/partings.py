@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
-from cuda_lsp.ir.deciding import deciding
+from cuda_lsp.ir.deciding import deciding, only_returns_decide
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.model import Site
 
@@ -31,17 +31,30 @@ def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     return f", as lines {', '.join(first)} and {last} decide" if first else f", as line {last} decides"
 
 
+def have_returned(kernel: ir.Kernel, barrier: Site) -> bool:
+    """Whether all who do not come to a barrier have returned before it.
+
+    Since compute capability 7.0 a barrier waits for threads that have not exited (CUDA C++ Programming Guide,
+    Independent Thread Scheduling): what the language asks for is broken, and works.
+    """
+    varying = _varying(kernel)
+    return only_returns_decide(kernel.body, barrier.range, lambda c: _hangs_on(c.condition, varying))
+
+
 def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:
-    """Variables whose values hang on the thread: by what they are made of, or where they are loaded from."""
+    """Variables whose values hang on the thread: by what they are made of, where they are loaded from, or in
+    which branch they are set.
+    """
     varying: set[ir.Var] = set()
-    grows = True
-    while grows:
-        grows = False
+    known = -1
+    while len(varying) > known:
+        known = len(varying)
         for statement in walk.walk(kernel.body):
             var = walk.assigned(statement)
-            if var is not None and var not in varying and _made_of(statement, varying):
+            if var is not None and _made_of(statement, varying):
                 varying.add(var)
-                grows = True
+            if isinstance(statement, (ir.If, ir.Loop)) and _hangs_on(statement.condition, varying):
+                varying |= {v for s in walk.inside(statement) if (v := walk.assigned(s)) is not None}
     return frozenset(varying)
 
 

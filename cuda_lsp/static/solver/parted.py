@@ -15,7 +15,7 @@ from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided
+from cuda_lsp.static.findings.partings import as_decided, have_returned
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.report import argument_values, model_threads
 from cuda_lsp.static.symbolic import terms as t
@@ -97,11 +97,15 @@ def _replayed(
     if counts[0] == counts[1]:
         return None
     here, there = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
-    there = f"{there} of the same block" if relation.same_block else there
-    story = f"{here} reaches {_named(barrier)} and {there} does not"
+    returned = barrier.scope is BarrierScope.BLOCK and have_returned(query.kernel, barrier.site)
+    there = f"{there} of the same block" if relation.same_block and not returned else there
+    does = "has returned before it" if returned else "does not"
+    story = f"{here} reaches {_named(barrier)} and {there} {does}"
     found = _told(query, barrier, Status.PROVED, story)
     names = sorted({x.args[0] for x in query.parameters(parted)})
-    return found.needing(c.Example(tuple((name, arguments[name]) for name in names))) if names else found
+    if names:
+        return found.needing(c.Example(tuple((name, arguments[name]) for name in names)))
+    return found.needing(c.Needs.RETURNED) if returned else found
 
 
 def _suspected(query: Query, barrier: BarrierEvent, relation: Relation, doubt: c.Doubt) -> Diagnosis:
