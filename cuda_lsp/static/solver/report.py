@@ -171,9 +171,8 @@ def _diagnosis(
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
-            if wraps and any(
-                arguments.get(n, 0) > budgets.PLAUSIBLE_SIZE for n in c.parameters_of(conditions)
-            ):
+            sizes = (arguments.get(name, 0) for name in c.parameters_of(conditions))
+            if wraps and max(sizes, default=0) > budgets.PLAUSIBLE_SIZE:
                 status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
@@ -185,9 +184,10 @@ def _diagnosis(
             array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
         )  # fmt: skip
         warp = _within_a_warp_only(p, facts, query, threads)
+    remedy = words.WRAPPED if wraps else _remedy(p, early, late, warp, met)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=words.WRAPPED if wraps else _remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
+        remedy=remedy, warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
