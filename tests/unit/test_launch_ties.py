@@ -294,3 +294,30 @@ def test_a_way_whose_block_the_branch_of_the_launch_excludes_makes_no_launch() -
 }"""
     assert (1024, 1, 1) not in {site.block for site in sites(text)}
     assert (1024, 1, 1) in {site.block for site in sites(text.replace("!= 0) { k", "== 0) { k"))}
+
+
+TILES = """
+__global__ void tiles(int* o, unsigned width) {{
+    o[((blockIdx.y * width / 4) + blockIdx.x) * 4 + threadIdx.y] = blockIdx.x;
+}}
+void f(int* o, {type} width, int height) {{
+    {check}
+    dim3 grid(width / 4, height / 4);
+    tiles<<<grid, dim3(1, 4)>>>(o, width);
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "check", "free"),
+    [
+        ("int", "if (width <= 0 || height <= 0) return;", True),
+        ("int", "", False),
+        ("int", "if (height <= 0) return;", False),
+        ("unsigned", "", True),
+    ],
+)
+def test_a_size_that_is_above_zero_is_the_same_without_a_sign(type: str, check: str, free: bool) -> None:
+    text = TILES.format(type=type, check=check)
+    (report,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    assert (report.verdict is Verdict.RACE_FREE) is free

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import Code, KernelReport, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 TOLD = "32-bit indices do not overflow"
@@ -55,3 +59,25 @@ def test_what_wraps_as_it_is_meant_to_is_not_proved(body: str) -> None:
 
 def test_where_nothing_can_overflow_nothing_is_told() -> None:
     assert TOLD not in decided("if (b == 0 && h == 0 && r == 0) a[i] = 1;").assumptions
+
+
+def told(text: str) -> KernelReport:
+    return check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0]
+
+
+GRID = """
+__global__ void k(int* out) {{ unsigned i = blockIdx.x * 256 + threadIdx.x; out[i * {factor}u] = {value}; }}
+void f(int* out) {{ k<<<{blocks}, 256>>>(out); }}
+"""
+
+
+@pytest.mark.parametrize(("blocks", "factor"), [("1u << 25", 1), ("1u << 15", 1024)])
+def test_a_wrap_under_the_grid_of_the_source_is_named(blocks: str, factor: int) -> None:
+    report = told(GRID.format(blocks=blocks, factor=factor, value="i >> 3"))
+    (found,) = [f for f in report.findings if f.code is Code.GLOBAL_RACE]
+    assert "the 32-bit index wraps" in found.message and report.verdict is Verdict.RACY
+
+
+def test_a_race_without_a_wrap_does_not_name_one() -> None:
+    report = told(GRID.format(blocks="1u << 25", factor=0, value="i"))
+    assert report.verdict is Verdict.RACY and "wraps" not in report.findings[0].message

@@ -35,6 +35,7 @@ _THREADS = re.compile(
 _ARGUMENT = re.compile(r"#(u?)(\d+)")
 _NO_SIGN = "__no_sign_"
 """Before a parameter whose argument has no sign on the host either."""
+_NOT_NEGATIVE = re.compile(r"\A(\w+) (?:>=?|==) \d+\Z")
 _LITERAL_TYPES = ("int", "float", "double")
 _PACK = "…"
 _TRUTH = {"true": "1", "false": "0"}
@@ -207,13 +208,17 @@ def conditions_of(
 
     ``formulas``: of parameters that the kernel computes from others instead of reading them.
 
-    Not of unsigned parameters, unless the host's variable has no sign either: it may be below zero.
+    Not of unsigned parameters, unless the host's variable has no sign either, or is compared: it may be below
+    zero.
     """
+    texts = tuple(texts)
     found: list[Expr] = []
     integers: dict[str, Expr] = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
     integers |= formulas or {}
     known = {name: e for name, e in integers.items() if isinstance(e.type, Int) and e.type.signed}
     known |= {_NO_SIGN + name: e for name, e in integers.items()}
+    counted = {match[1] for text in texts if (match := _NOT_NEGATIVE.match(text))}
+    known |= {name: e for name, e in integers.items() if name in counted}
     for text in texts:
         try:
             found.append(parse_assumption(text, known))

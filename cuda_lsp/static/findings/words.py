@@ -156,6 +156,7 @@ def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carrie
     return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
 
 
+WRAPPED = "the 32-bit index wraps"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
 
 

@@ -15,6 +15,7 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -63,7 +64,22 @@ def race_finding(
         doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, Open.POINTERS
-    return _diagnosis(p, facts, query, launch, threads, met, doubt, arguments, data, cells)
+    wraps = _only_wrapped(p, values)
+    return _diagnosis(p, facts, query, launch, threads, met, doubt, arguments, data, cells, wraps)
+
+
+def _only_wrapped(p: Problem, values: Mapping[Term, int]) -> bool:
+    """In the model the two addresses meet because an index of 32 bits wraps."""
+
+    def whole(part: Term) -> Term | None:
+        if part.op is Op.WRAP and part.args[1] == 32:
+            return t.replace(part.args[0], whole, {})
+        return None
+
+    if not any(part.op is Op.WRAP for part in t.subterms(p.overlap)):
+        return False
+    known = {term: t.const(value) for term, value in values.items()}
+    return t.substitute(t.replace(p.overlap, whole, {}), known) is t.FALSE
 
 
 def _meeting_by_choice(
@@ -140,7 +156,7 @@ def data_dependence(p: Problem, query: Query) -> c.OnData | None:
 def _diagnosis(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
     met: Met | None, doubt: Doubt | None, arguments: Mapping[str, int], data: Conditions | None = None,
-    cells: Cells = (),
+    cells: Cells = (), wraps: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """``met``: the two accesses of the replay; ``data``: what of memory that needs, if it may be meant."""
     early, late, swapped = _text_order(p.pair.first, p.pair.second)
@@ -155,6 +171,9 @@ def _diagnosis(
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
+            sizes = (arguments.get(name, 0) for name in c.parameters_of(conditions))
+            if wraps and max(sizes, default=0) > budgets.PLAUSIBLE_SIZE:
+                status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
     if met is not None:
@@ -165,9 +184,10 @@ def _diagnosis(
             array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
         )  # fmt: skip
         warp = _within_a_warp_only(p, facts, query, threads)
+    remedy = words.WRAPPED if wraps else _remedy(p, early, late, warp, met)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=_remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
+        remedy=remedy, warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
