@@ -29,12 +29,15 @@ _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
 _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
-# The first guesses keep to what parameters are called; a later one gives all parameters one type. Numbers
-# whose names tell nothing are small in the last: dimensions and orders of methods, of which there are few.
+# The first guesses keep to what parameters are called; later ones have one type for all parameters, or a
+# vector for one of them (its number, from -1 down). Numbers whose names tell nothing are small in the last:
+# dimensions and orders of methods, of which there are few.
 _ATTEMPTS = (
     (0, True, "16"),
     (1, True, "16"),
     (2, True, "16"),
+    (-1, False, "16"),
+    (-2, False, "16"),
     (1, False, "16"),
     (0, True, "1"),
     (0, True, "2"),
@@ -122,7 +125,9 @@ class Guesses:
         asked = made.told(template) if attempt == _TOLD else ()
         if not asked and attempt <= len(_ATTEMPTS):
             attempt = max(attempt, _TOLD + 1)
-            asked = made.guessed(template, attempt - 1)
+            tried = [made.guessed(template, number) for number in range(attempt - 1)]
+            while (asked := made.guessed(template, attempt - 1)) and asked in tried:
+                attempt += 1
         if not asked and broken:
             # No guess compiles. The first one at least gives the types names; its errors are shown.
             asked, attempt = made.guessed(template, 0), _LAST_ATTEMPT
@@ -234,8 +239,10 @@ def parameters_of(
     if attempt >= len(_ATTEMPTS):
         return None
     kind, named, number = _ATTEMPTS[attempt]
+    vectors = types is _VECTOR_TYPES
     bounds = _BOUNDS.search(data, start, end)
     found: list[TemplateParameter] = []
+    count = 0  # of types
     for parameter in ast.children(template.cursor):
         if parameter.kind == _TEMPLATE_PARAMETER:
             return None
@@ -245,7 +252,9 @@ def parameters_of(
         if b"..." in text:
             break
         if parameter.kind == _TYPE_PARAMETER:
-            guess = _type(ast.spelling(parameter).lower(), types[kind], named)
+            count += 1
+            usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
+            guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:
             guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number, enumerator)

@@ -334,6 +334,8 @@ def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
         reading.read_with(evolve(alone, unit=unit))
         if reading.understanding().unfound:
             _look_for_headers(reading)
+        if reading.understanding().dependent:  # what would instantiate them may hang on the build's words
+            _define_as_the_build_does(reading)
         now = reading.understanding()
         keeps = before.kernels <= now.kernels
         if keeps and (now.broken < fewest or (always and not taken and now.broken == fewest)):
