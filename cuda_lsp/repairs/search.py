@@ -18,7 +18,7 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.verify import Comparison
 from cuda_lsp.report.identity import identified
 
-_MOST_CANDIDATES = 16
+_MOST_CANDIDATES = 28
 """Of one finding: the right place is among the first few, and each costs an execution."""
 _MOST_PROOFS = 8
 """Of one finding, of candidates that do not verify then: each may cost seconds of the solver's."""
