@@ -44,10 +44,15 @@ def repairable() -> frozenset[Code]:
 
 
 def candidates(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
-    """What may mend a finding, each change once, best first."""
+    """What may mend a finding, each change once, best first; what keeps the meaning before the rest."""
     told: set[object] = set()
+    late: list[Candidate] = []
     for kind in KINDS:
         for candidate in kind(source, report, finding):
             if candidate.edits not in told:
                 told.add(candidate.edits)
-                yield candidate
+                if candidate.keeps_meaning:
+                    yield candidate
+                else:
+                    late.append(candidate)
+    yield from late

@@ -17,6 +17,7 @@ from cuda_lsp.repairs.candidate import Candidate
 from cuda_lsp.repairs.elements import Names, names_around, subscripts
 from cuda_lsp.repairs.expressions import Expression, bare, parsed
 from cuda_lsp.repairs.insertion import guarded
+from cuda_lsp.repairs.reached import may_be_met
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 
@@ -74,16 +75,17 @@ def _alone(source: Source, finding: Finding, extent: SourceRange) -> Iterator[Ca
     if _ELEMENT.match(text) is None or _is_nothing(source, statement):
         return
     told: set[str] = set()
-    updates = _is_update(source, statement, access)
-    for kind, condition in _conditions(names, text, finding):
+    updates, stores = _is_update(source, statement, access), _is_store(source, statement, access)
+    for kind, condition in _conditions(names, text, finding, stores=stores):
         if updates and kind is RepairKind.ONE_STORES:
             continue  # what the others add is meant
-        if condition in told or _never(source, access[0], condition) or len(told) == _MOST:
+        if condition in told or len(told) == _MOST or _never(source, access[0], condition):
             continue
         told.add(condition)
-        title = f"Guard {source.text[slice(*access)]} by {condition}"
-        edits = guarded(source, statement, access, condition)
-        yield Candidate(kind, title, edits, keeps_meaning=False)
+        if may_be_met(source, access[0], condition, finding.launch):
+            title = f"Guard {source.text[slice(*access)]} by {condition}"
+            edits = guarded(source, statement, access, condition)
+            yield Candidate(kind, title, edits, keeps_meaning=False)
 
 
 def _is_nothing(source: Source, statement: Statement) -> bool:
@@ -101,7 +103,16 @@ def _is_update(source: Source, statement: Statement, access: tuple[int, int]) ->
     return steps or (behind.startswith("=") and target in behind)
 
 
-def _conditions(names: Names, access: str, finding: Finding) -> Iterator[tuple[RepairKind, str]]:
+def _is_store(source: Source, statement: Statement, access: tuple[int, int]) -> bool:
+    return (
+        re.match(r"\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))", source.plain[access[1] : statement.end])
+        is not None
+    )
+
+
+def _conditions(
+    names: Names, access: str, finding: Finding, *, stores: bool
+) -> Iterator[tuple[RepairKind, str]]:
     if finding.kind is RaceKind.WAW:
         yield from ((RepairKind.ONE_STORES, condition) for condition in _one_for_all(names, access, finding))
     written = [parsed(subscript) for subscript in subscripts(access)]
@@ -109,13 +120,15 @@ def _conditions(names: Names, access: str, finding: Finding) -> Iterator[tuple[R
     for depth in (0, 1, 3):
         for subscript in reversed(written):
             for part in parsed(names.resolved(subscript.text, depth)).all():
-                found += [(RepairKind.GUARD, condition) for condition in _within(names, part)]
+                found += [(RepairKind.GUARD, condition) for condition in _below_width(names, part)]
+                if stores:
+                    found += [(RepairKind.GUARD, condition) for condition in _below_size(names, part)]
                 found += [(RepairKind.ONE_STORES, condition) for condition in _first_of_group(part)]
     yield from sorted(found, key=lambda told: told[1].startswith("(int)"))
 
 
-def _within(names: Names, part: Expression) -> Iterator[str]:
-    """Below the width of a row, or the size of a ring."""
+def _below_width(names: Names, part: Expression) -> Iterator[str]:
+    """The columns of a row."""
     terms = list(part.terms())
     products = [n for n, (sign, term) in enumerate(terms) if term.operator == "*" and sign == "+"]
     if part.operator in ("+", "-"):
@@ -127,6 +140,10 @@ def _within(names: Names, part: Expression) -> Iterator[str]:
                     for factor in reversed(terms[number][1].parts):
                         if not names.origins(factor.text).ids:
                             yield from _below(rest, f"< {factor.as_operand}")
+
+
+def _below_size(names: Names, part: Expression) -> Iterator[str]:
+    """The first elements of a ring."""
     if part.operator in ("%", "&"):
         value, size = part.parts
         if names.origins(value.text).ids and not names.origins(size.text).ids:
@@ -142,9 +159,11 @@ def _within(names: Names, part: Expression) -> Iterator[str]:
 def _below(terms: list[tuple[str, Expression]], compared: str) -> Iterator[str]:
     """The sum compared, as it is and as a number with a sign: sizes may be negative."""
     (sign, first), *others = terms
+    if sign == "-" or first.text.startswith("-"):
+        return  # no place of a row begins with that
     if any(sign == "+" and compared.endswith(f" {term.as_operand}") for sign, term in terms):
         return  # with a size added to it nothing is below that size
-    text = f"{'-' if sign == '-' else ''}{_as_term(first)}"
+    text = _as_term(first)
     text += "".join(f" {sign} {_as_term(term)}" for sign, term in others)
     if re.fullmatch(r"(?:threadIdx\.(\w) < blockDim|blockIdx\.(\w) < gridDim)\.\w", f"{text} {compared}"):
         return  # always
