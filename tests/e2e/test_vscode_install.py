@@ -1,6 +1,6 @@
 """Real VS Code where no server is: one click installs it, offline; the walkthrough ends with a mended race.
 
-``vscode/install.mjs`` plays it. The folder of wheels is what ``pip download`` fetches for the pinned versions.
+``vscode/install.mjs`` plays it. The folder of wheels is what ``pip download`` fetches.
 """
 
 from __future__ import annotations
