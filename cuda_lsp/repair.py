@@ -21,6 +21,12 @@ class RepairKind(enum.Enum):
     LIFTED_BARRIER = "lift a barrier out of a branch"
     REMOVED_BARRIER = "remove a barrier"
     GUARD = "guard an access"
+    ONE_STORES = "let one thread store"
+    STRIDE = "correct a stride or bound"
+    WIDE_INDEX = "compute an index in 64 bits"
+    FENCE = "publish behind a fence"
+    UNDER_LOCK = "move an access under its lock"
+    GRID_BARRIER = "wait for the whole grid"
 
 
 @frozen
