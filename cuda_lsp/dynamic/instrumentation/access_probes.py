@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 from cuda_lsp.dynamic.instrumentation import bank_probe, probes
 from cuda_lsp.dynamic.instrumentation.alike import LOADS, Member
@@ -23,13 +23,14 @@ class AccessProbes:
 
     watch: Watch
     labels: Labels
+    calm: set[int] = field(factory=set[int])  # reads of the function at hand: see ``calm.py``
 
     def covers_shared(self, number: int, site: PtxSite) -> bool:
         """Whether a race probe stands before this access to shared memory."""
         watched = self.watch.races and self.watch.watches(number)
-        return watched and site.mode is not None and self._reaches_shared(number, site)
+        return watched and site.mode is not None and self.reaches_shared(number, site)
 
-    def _reaches_shared(self, number: int, site: PtxSite) -> bool:
+    def reaches_shared(self, number: int, site: PtxSite) -> bool:
         return site.space is not Space.GLOBAL and number not in self.watch.in_global
 
     def probe(self, access: ProbedAccess, bounds_only: bool, member: Member | None = None) -> str | None:
@@ -37,7 +38,7 @@ class AccessProbes:
         site = access.site
         watched = self.watch.watches(access.number) and not bounds_only and site.mode is not None
         shared = (
-            self._shared_part(access, member) if watched and self._reaches_shared(access.number, site) else ""
+            self._shared_part(access, member) if watched and self.reaches_shared(access.number, site) else ""
         )
         outside = self._global_part(access, watched) if site.space is not Space.SHARED else ""
         if not shared and not outside:
@@ -75,7 +76,8 @@ class AccessProbes:
         if self.watch.banks:
             parts.append(self._counted(access, member))
         if self.watch.races:
-            probe = SharedProbe(self.watch.layout, number, site.bytes, member)
+            calm = access.instruction.index in self.calm
+            probe = SharedProbe(self.watch.layout, number, site.bytes, member, calm)
             label = self.labels.new("s")
             if site.mode is Mode.READ:
                 parts.append(probe.read(label))

@@ -17,6 +17,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.dynamic.instrumentation import bank_probe, probes, shadow
 from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
 from cuda_lsp.dynamic.instrumentation.alike import Member, groups_of
+from cuda_lsp.dynamic.instrumentation.calm import calm_intervals
 from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes
 from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
 from cuda_lsp.dynamic.instrumentation.preparation import alone, hoisted
@@ -74,7 +75,7 @@ class Instrumented:
 def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
     """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
     module = hoisted(alone(module, watch.entry))
-    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
+    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites), sites)
     entry = rewriter.entry(module.entries[watch.entry])
     rewriter.want_pointed(v for v in module.variables.values() if v.initialiser)
     copies = list(rewriter.copies())
@@ -125,6 +126,7 @@ class _Rewriter:
     watch: Watch
     places: _Places
     told_apart: frozenset[str]
+    sites: tuple[PtxSite, ...]
     marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
     not_covered: list[str] = field(factory=list[str])
     probed: int = 0
@@ -152,6 +154,7 @@ class _Rewriter:
         layout, control = self.watch.layout, self.watch.control
         body = function.body or ()
         self._group(function)
+        self._find_calm(function)
         statements: list[Statement] = [self._declared()]
         cleared: list[Statement] = []
         if self.watch.names or layout.user_dynamic:
@@ -206,6 +209,20 @@ class _Rewriter:
             if place and not member.leads and self.watch.banks:
                 self.followers[place[0]] = member.group.first, member.delta
 
+    def _find_calm(self, function: PtxFunction | None) -> None:
+        """The calm intervals of the entry; what is called may be called in any."""
+        self.order.calm.clear()
+        self.accesses.calm.clear()
+        if function is None or not self.watch.races:
+            return
+
+        def in_shared(number: int) -> bool:
+            return self.accesses.reaches_shared(number, self.sites[number])
+
+        found = calm_intervals(function, lambda index: self._place(function.name, index), in_shared)
+        self.order.calm.update(found.barriers)
+        self.accesses.calm.update(found.reads)
+
     def copies(self) -> Iterator[PtxFunction]:
         """Watched copies of what the entry calls, at any depth."""
         done: set[str] = set()
@@ -250,6 +267,7 @@ class _Rewriter:
         layout = self.watch.layout
         self.in_entry = False
         self._group(function)
+        self._find_calm(None)
         statements: list[Statement] = [self._declared()]
         if self._keeps_state:
             prologue = shadow.function_prologue(layout, self.watch.control, self.watch.names)
@@ -449,7 +467,10 @@ def _where_allowed(access: ProbedAccess) -> Iterator[Statement]:
         yield Verbatim(predicated(zero))
 
 
-_SEEN = "\t.reg .b32 %clsp_seen0, %clsp_seen1; mov.b32 %clsp_seen0, 0; mov.b32 %clsp_seen1, 0;"
+_SEEN = (
+    "\t.reg .pred %clsp_calm; setp.ne.u32 %clsp_calm, 0, 0; .reg .b32 %clsp_seen0, %clsp_seen1;"
+    " mov.b32 %clsp_seen0, 0; mov.b32 %clsp_seen1, 0;"
+)
 
 
 def _has_loops(body: tuple[Statement, ...]) -> bool:

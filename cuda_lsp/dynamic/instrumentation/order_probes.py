@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import (
@@ -31,6 +31,7 @@ class OrderProbes:
     watch: Watch
     labels: Labels
     partial: bool
+    calm: set[int] = field(factory=set[int])  # barriers of the function at hand: see ``calm.py``
 
     def followed(
         self, instruction: Instruction, types: Mapping[str, str], in_entry: bool
@@ -131,8 +132,22 @@ class OrderProbes:
                 yield from self._departs(name)
             return
         yield from self._together(instruction, mask)
-        yield plain
+        yield from self._asking(plain)
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
+
+    def _asking(self, barrier: Instruction) -> Iterator[Statement]:
+        """A barrier; where some begin calm intervals, it asks whether all threads are at one of these."""
+        if not self.calm:
+            yield barrier
+        elif "sync" in barrier.modifiers and row_of(barrier).role is Role.BARRIER:
+            begins = "eq" if barrier.index in self.calm else "ne"
+            aligned = ".aligned" if "aligned" in barrier.modifiers else ""
+            yield Verbatim(f"\tsetp.{begins}.u32 %clsp_calm, 0, 0;")
+            opcode = f"{barrier.base}.red{aligned}.and.pred"
+            yield evolve(barrier, opcode=opcode, operands=f"%clsp_calm, {barrier.operands}, %clsp_calm")
+        else:
+            yield barrier
+            yield Verbatim("\tsetp.ne.u32 %clsp_calm, 0, 0;")
 
     @staticmethod
     def _together(barrier: Instruction, mask: str | None) -> Iterator[Verbatim]:

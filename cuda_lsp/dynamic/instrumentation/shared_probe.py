@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.instrumentation.shadow import (
     limit_of,
 )
 
-ALONE = 26  # in a reader's stamp: that no other is known; see ``detector/shared.cuh``
+ALONE, LANES, WARPS = 26, 31, 48  # the ends of readers' stamps; see ``detector/shared.cuh``
 _WHO_AND_HOW = 0xFC00003F  # the bits of a low word that say the lane, and such a number
 
 
@@ -45,13 +45,15 @@ class SharedProbe:
     """One access of ``bytes`` a thread at site ``site``; ``%a`` (b32) holds its address.
 
     Sets ``%clsp_ok`` to false when the address lies outside the kernel's shared memory. ``member``: of a
-    group whose bounds and cells its first access has looked up.
+    group whose bounds and cells its first access has looked up. ``calm``: a read of which ``%clsp_calm`` says
+    whether it is known to race with nothing.
     """
 
     layout: ShadowLayout
     site: int
     bytes: int
     member: Member | None = None
+    calm: bool = False
 
     @property
     def _cells(self) -> int:
@@ -93,7 +95,10 @@ class SharedProbe:
         yield f".reg .b{self._wide} %c;"
         if self.member is not None:
             predicate = self.member.group.predicate
-            yield f"mov.b{self._wide} %c, {self.member.group.cell}; mov.pred %clsp_ok, {predicate};"
+            yield f"mov.pred %clsp_ok, {predicate};"
+            if self.calm:
+                yield f"and.pred %q, {predicate}, %clsp_calm; @%q bra $done_{label};"
+            yield f"mov.b{self._wide} %c, {self.member.group.cell};"
             yield f"@{predicate} bra $in_{label};"
         yield f"{granule_of('%o', self.bytes)} setp.lt.u32 %clsp_ok, %o, {limit_of(self.bytes)};"
         yield self._found("%c")
@@ -104,6 +109,8 @@ class SharedProbe:
         yield f"st.param.b32 [p1], {self.site}; call clsp_shared_fault, (p0, p1); }}"
         yield f"bra $done_{label};"
         yield f"$in_{label}:"
+        if self.calm:
+            yield f"@%clsp_calm bra $done_{label};"
 
     def _group_opening(self) -> Iterator[str]:
         assert self.member is not None
@@ -130,9 +137,8 @@ class SharedProbe:
 
     # ------------------------------------------------------------------------------------------ reads
 
-    def _writers(self, cell: int) -> Iterator[str]:
-        """``%p``: another thread has written this cell in this interval."""
-        yield self._load("w", 1, cell)
+    def _check_writers(self, cell: int) -> Iterator[str]:
+        """``%p``: the writer that is loaded is of this interval and of another thread; or an atomic is."""
         yield from self._was_copied()
         yield _against_ours("w")
         yield _is_other("%wl", "%wh", "%p")
@@ -142,15 +148,31 @@ class SharedProbe:
             yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
 
     def _read_cell(self, cell: int, label: str, slow: str) -> Iterator[str]:
-        """Leave our stamp unless enough readers are known; look at the writers."""
-        space = self._space
-        yield self._load("a", 0, cell)
+        """Leave our stamp unless enough readers are known; then look at the writers."""
+        yield self._load("a", 0, cell) + self._load("w", 1, cell)
         # How many bits of a reader's stamp do not matter says its end; none of an empty cell.
-        yield "and.b32 %t, %al, 63;" + _against_ours("a")
-        yield "mov.b64 %h, {%al, %ah}; shr.u64 %h, %h, %t;"
-        yield from self._writers(cell)
-        yield f"setp.eq.and.u64 %q, %h, 0, !%p; @%q bra $known_{label};"
-        yield f"@%p bra {slow}; setp.lt.u32 %s, %ah, {EPOCH}; @%s bra {slow};"
+        yield "and.b32 %t, %al, 63; mov.b32 %n, %al;" + _against_ours("a")
+        yield "mov.b64 %h, {%al, %ah}; shr.u64 %h, %h, %t; setp.eq.u64 %q, %h, 0;"
+        yield f"@%q bra $known_{label}; setp.ge.u32 %s, %ah, {EPOCH}; @%s bra $first_{label};"
+        yield from self._is_second(cell, slow)
+        yield f"bra $seen_{label}; $first_{label}:"
+        yield from self._is_first(cell)
+        yield f"$seen_{label}: {self._load('w', 1, cell)}"
+        yield f"$known_{label}:"
+        yield from self._check_writers(cell)
+        yield f"@%p bra {slow};"
+
+    def _is_second(self, cell: int, slow: str) -> Iterator[str]:
+        """Another thread reads here, and nobody knows a second one: we are, if our moment is the same."""
+        yield f"setp.ge.u32 %q, %ah, {OF_WARP}; setp.eq.u32 %s, %ah, 0; setp.ge.and.s32 %s, %al, 0, %s;"
+        yield f"or.pred %s, %s, %q; setp.eq.and.u32 %s, %t, {ALONE}, %s; @!%s bra {slow};"
+        yield f"st.volatile.{self._space}.b64 {self._at(2, cell)}, %new;"
+        yield f"selp.b32 %u, {ALONE ^ WARPS}, {ALONE ^ LANES}, %q; xor.b32 %u, %u, %n;"
+        yield f"atom.{self._space}.cas.b32 %t, {self._at(0, cell)}, %n, %u;"
+
+    def _is_first(self, cell: int) -> Iterator[str]:
+        """Nobody has read here in this interval."""
+        space = self._space
         yield "setp.eq.u32 %won, 0, 0;"
         if not self.layout.atomics:
             # Lanes that read one word elect one of them, in the place that atomics would use: the others
@@ -164,9 +186,6 @@ class SharedProbe:
         yield "mov.b64 {%t, %u}, %old; xor.b32 %u, %u, %clsp_hi;"
         yield f"setp.lt.and.u32 %s, %u, {EPOCH}, %won;"
         yield f"@%s st.volatile.{space}.b64 {self._at(2, cell)}, %old;"
-        yield from self._writers(cell)
-        yield f"@%p bra {slow};"
-        yield f"$known_{label}:"
 
     def read(self, label: str) -> str:
         """Before a load. ``label``: a stem of branch targets that nothing else has."""
