@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.launch import instrumented
@@ -16,7 +17,7 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
     instrument,
 )
 from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
-from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     meets_in_clusters,
@@ -161,7 +162,8 @@ def test_who_takes_part_in_a_synchronisation(statement: str, partial: bool) -> N
 
 
 def test_the_launch_needs_room_for_stamps_and_cells() -> None:
-    assert LAYOUT.dynamic_bytes(256) >= 64 * 8 + 256 // 4 * CELL_BYTES
+    layout = evolve(LAYOUT, static_bytes=256)
+    assert layout.dynamic_bytes >= 64 * 8 + 256 // 4 * 32
     assert [v.name for v in shared_variables(read_module(KERNEL), "k")] == ["s"]
 
 

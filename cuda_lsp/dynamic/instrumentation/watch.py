@@ -20,7 +20,8 @@ class Watch:
     ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
     ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
     atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
-    ``widths``: where atomics of several widths may update memory.
+    ``widths``: where atomics of several widths may update memory. ``quiet``: sites that cannot race in global
+    memory. ``in_shared``, ``in_global``: where generic addresses of sites lie, unless they miss.
     """
 
     entry: str
@@ -36,6 +37,9 @@ class Watch:
     order: bool = False
     resident: int = 1
     widths: frozenset[Space] = frozenset()
+    quiet: frozenset[int] = frozenset()
+    in_shared: frozenset[int] = frozenset()
+    in_global: frozenset[int] = frozenset()
 
     def watches(self, site: int) -> bool:
         """Whether races are looked for at a site. Sites beyond ``MAX_SITES`` fit into no stamp."""
