@@ -195,7 +195,7 @@ AMPLE_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
 LEAST_KNOWN_WIDTH = 4
 """``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
 
-MOST_LEVELS = 4
+MOST_LEVELS = 6
 """Of rows, of rows of rows, …: no array has more dimensions."""
 
 MOST_READINGS = 3
@@ -230,6 +230,9 @@ MOST_LAYOUT_CHOICES = 5
 
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""
+
+MOST_POINTERS_OF_A_TABLE = 16
+"""Pointers in a table of the thread's own, from which one is taken by an index."""
 
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering.build import cast, pointer_inside, unary
+from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo
-from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Cast, Const, Expr, UnaryOp, Unknown
+from cuda_lsp.ir.program import (
+    FALSE,
+    TRUE,
+    AddressOf,
+    BinaryOp,
+    Cast,
+    Const,
+    Expr,
+    Offset,
+    Select,
+    UnaryOp,
+    Unknown,
+    Var,
+)
 from cuda_lsp.ir.types import BOOL, Float, Opaque, Pointer, Type
 from cuda_lsp.model import Space
 
@@ -32,15 +45,26 @@ def truth(low: Lowering, operand: Value) -> Expr:
 
 
 def null(low: Lowering, pointer: Expr) -> Expr:
-    """Whether a pointer is null: one unknown per parameter, false for objects."""
+    """Whether a pointer is null: one unknown per parameter, false for objects.
+
+    A pointer is moved from where it points to an object: none that is null is moved.
+    """
     if isinstance(pointer, Const):
         return Const(int(pointer.value == 0), BOOL)
+    if isinstance(pointer, Offset):
+        return null(low, pointer.pointer)
+    if isinstance(pointer, Cast) and isinstance(pointer.operand.type, Pointer):
+        return null(low, pointer.operand)
+    if isinstance(pointer, Select):
+        return select(pointer.condition, null(low, pointer.then), null(low, pointer.otherwise), BOOL)
     if isinstance(pointer, AddressOf):
         array = pointer.array
         if array.param is None and array.space is not Space.GLOBAL:
             return FALSE
         identity = low.nulls.setdefault(array.id, low.fresh())
         return Unknown(f"whether {array.name} is null", BOOL, identity, array.param is not None)
+    if isinstance(pointer, Var):  # it may have been set to several things
+        return binary(BinaryOp.EQ, pointer, Const(0, pointer.type), BOOL)
     return low.unknown("whether a pointer is null", BOOL, [pointer])
 
 

@@ -21,6 +21,7 @@ from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
     NOWHERE,
     HeaderPlace,
+    Object,
     PointerValue,
     Target,
     Value,
@@ -38,7 +39,7 @@ class Marks:
 
     numbers: Mapping[Var, Term]
     header: Header
-    places: Mapping[Var, Array | HeaderPlace | None]
+    places: Mapping[Var, Object | None]
 
     @staticmethod
     def of(scene: Scene, changed: Iterable[Var], entry: Header) -> Marks:
@@ -230,7 +231,7 @@ def _value_level(value: Value) -> Level:
 
 def _bases(
     pending: Sequence[Var], marks: Marks, entry: Header, after: Header
-) -> dict[Var, frozenset[Array | HeaderPlace | None]]:
+) -> dict[Var, frozenset[Object | None]]:
     """Into which arrays each unresolved pointer may point: a fixed point over those that it is set to."""
     found = {var: _arrays(entry[var]) for var in pending}
     brought = {marks.places[var]: var for var in pending if var in marks.places}
@@ -242,7 +243,7 @@ def _bases(
     return found
 
 
-def _arrays(value: Value) -> frozenset[Array | HeaderPlace | None]:
+def _arrays(value: Value) -> frozenset[Object | None]:
     return frozenset(x.array for x in value.targets) if isinstance(value, PointerValue) else frozenset()
 
 
@@ -255,11 +256,12 @@ def _unit(headers: Iterable[Header], pointers: Iterable[Var]) -> int:
 
 def _moved(
     scene: Scene, k: Term, var: Var, level: Level, first: PointerValue,
-    bases: frozenset[Array | HeaderPlace | None], unit: int,
+    bases: frozenset[Object | None], unit: int,
 ) -> Value:  # fmt: skip
     """Where it began, and in later rounds anywhere in the arrays in which it can have been moved."""
     arrays = sorted(
-        (a for a in bases if a is not None), key=lambda a: a.id if isinstance(a, Array) else -a.var.id
+        (a for a in bases if isinstance(a, Array | HeaderPlace)),
+        key=lambda a: a.id if isinstance(a, Array) else -a.var.id,
     )
     if len(arrays) < len(bases) or len(arrays) > budgets.MOST_BASES:
         return NOWHERE

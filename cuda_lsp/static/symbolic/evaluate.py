@@ -9,13 +9,16 @@ from attrs import frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.ops import INTRINSICS
-from cuda_lsp.ir.program import BinaryOp, Expr, UnaryOp
+from cuda_lsp.ir.program import Array, BinaryOp, Expr, UnaryOp
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
+    NOTHING,
     NOWHERE,
+    NULL,
+    Object,
     PointerValue,
     Target,
     Value,
@@ -61,7 +64,8 @@ class Evaluator:
             case _:
                 value = self.value(expression)
                 if isinstance(value, PointerValue):
-                    return t.TRUE if all(x.array is not None for x in value.targets) else self._unknown_test()
+                    known = all(x.array not in (None, NOTHING) for x in value.targets)
+                    return t.TRUE if known else self._unknown_test()
                 if not isinstance(expression.type, Int):
                     return t.test("float!=0", Level.GRID, (value,))
                 return t.truth(settle(value, expression.type))
@@ -79,7 +83,7 @@ class Evaluator:
             case ir.Const():
                 if isinstance(expression.value, int):
                     if isinstance(expression.type, Pointer):
-                        return NOWHERE
+                        return NOWHERE if expression.value else NULL
                     return t.const(expression.value)
                 return t.symbol(f"{expression.value!r}f", Level.GRID)
             case ir.Var():
@@ -126,6 +130,9 @@ class Evaluator:
     def _address(self, value: PointerValue) -> Term:
         total: Term = t.ZERO
         for target in value.targets:
+            if target.array is NOTHING:
+                total = t.ite(target.condition, target.offset, total)
+                continue
             name = repr(target.array) if target.array is not None else "somewhere"
             base = t.symbol(f"&{name}", Level.GRID, 0)
             total = t.ite(target.condition, t.add(base, target.offset), total)
@@ -175,17 +182,24 @@ class Evaluator:
         a, b = self.value(e.left), self.value(e.right)
         if not isinstance(a, PointerValue) or not isinstance(b, PointerValue):
             return self._unknown_test()
+        if e.op in (BinaryOp.EQ, BinaryOp.NE) and NULL in (a, b):
+            null = self._is_null(a if b == NULL else b)
+            return null if e.op is BinaryOp.EQ else t.not_(null)
         if len(a.targets) != 1 or len(b.targets) != 1:
             return self._unknown_test()
         x, y = a.targets[0], b.targets[0]
         if x.array is not None and x.array is y.array:
             return _COMPARISONS[e.op](x.offset, y.offset)
-        if (x.array is None) != (y.array is None) and e.op in (BinaryOp.EQ, BinaryOp.NE):
-            # against null: one unknown answer for each array
-            known = y.array if x.array is None else x.array
-            null = t.test(f"{known!r} is null", Level.GRID, ())
-            return null if e.op is BinaryOp.EQ else t.not_(null)
         return self._unknown_test()
+
+    def _is_null(self, pointer: PointerValue) -> Term:
+        """One unknown answer for each array; what is moved from where an object begins is not null."""
+        return t.or_(*(t.and_(x.condition, self._nothing_at(x.array)) for x in pointer.targets))
+
+    def _nothing_at(self, array: Object | None) -> Term:
+        if isinstance(array, Array):
+            return t.test(f"{array!r} is null", Level.GRID, ())
+        return t.TRUE if array is NOTHING else self._unknown_test()
 
     def _data(self, e: Expr) -> Term:
         value = self.value(e)
@@ -297,7 +311,7 @@ _COMPARISONS: Mapping[BinaryOp, Callable[[Term, Term], Term]] = {
 }
 _RING: Mapping[BinaryOp, Callable[[Term, Term], Term]] = {
     BinaryOp.ADD: lambda a, b: t.add(a, b),
-    BinaryOp.SUB: t.sub,
+    BinaryOp.SUB: t.difference,
     BinaryOp.MUL: t.mul,
 }
 _SETTLED: Mapping[BinaryOp, Callable[[Term, Term], Term]] = {

@@ -15,6 +15,7 @@ from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic import whole_grid
 from cuda_lsp.static.symbolic.affine import copy_of, linear_thread, shared_level
+from cuda_lsp.static.symbolic.flat_grids import folded_axes
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Target, Value, type_range
@@ -50,11 +51,12 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
     bounds: list[Term] = []
     block = launch.block if launch is not None else (None, None, None)
     grid = (launch.grid or launch.grid_axes) if launch is not None else (None, None, None)
+    folded = folded_axes(kernel, grid)
     for i in range(3):
         threads = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
         _bind((axes, bounds, used), TID[i], BDIM[i], Level.THREAD, block[i], threads, threads - 1)
-        blocks = gpu.max_grid_dim[i]
-        _bind((axes, bounds, used), BID[i], GDIM[i], Level.BLOCK, grid[i], blocks, UNTOLD_BLOCKS)
+        blocks, known = gpu.max_grid_dim[i], 1 if i in folded else grid[i]
+        _bind((axes, bounds, used), BID[i], GDIM[i], Level.BLOCK, known, blocks, UNTOLD_BLOCKS)
     if launch is None:
         volume = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
         bounds.append(t.le(volume, t.const(gpu.max_threads_per_block)))

@@ -152,7 +152,7 @@ def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[
 
 def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) -> None:
     """Memory that the loop writes holds unknown values in its rounds and after it."""
-    stored = written_arrays((loop,))
+    stored = written_arrays((loop,), walker.pointers)
     touched = stored if stored <= walker.written and not _has_barrier(loop) else walker.written
     for array in in_order(touched):
         level = Level.BLOCK if array in settled else Level.THREAD

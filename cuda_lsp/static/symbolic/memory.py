@@ -16,6 +16,7 @@ from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, BarrierScope
 from cuda_lsp.ir.types import Int, Opaque, Pointer, Type, is_word
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
@@ -24,9 +25,11 @@ from cuda_lsp.static.symbolic.lanes import exchanged
 from cuda_lsp.static.symbolic.scene import WAITING, Cells, Scene, memory_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
+    NOTHING,
     NOWHERE,
-    HeaderPlace,
+    Object,
     PointerValue,
+    Target,
     Value,
     choose,
     type_range,
@@ -50,7 +53,8 @@ class Memory(Scene):
         value = self.evaluator().value(pointer)
         if not isinstance(value, PointerValue):
             value = NOWHERE
-        if self.depth == 0 and any(x.array is None for x in value.targets):
+        nothing = all(x.array is NOTHING for x in value.targets)
+        if self.depth == 0 and (nothing or any(x.array is None for x in value.targets)):
             self.reasons[f"where `{site.text or 'a pointer'}` points is not known"] = None
         return value
 
@@ -63,8 +67,8 @@ class Memory(Scene):
         places = self._places(pointer, site)
         for target in places.targets:
             array = target.array
-            if array is None or isinstance(array, HeaderPlace):
-                continue
+            if not isinstance(array, Array):
+                continue  # of nothing there is no access
             if array.space in (Space.LOCAL, Space.CONSTANT):
                 continue
             guard = t.and_(self.guard, target.condition)
@@ -78,22 +82,36 @@ class Memory(Scene):
     def _content(self, places: PointerValue, type: Type) -> Value:
         """What memory holds there now."""
         if isinstance(type, Pointer):
-            return self._local_content(places, NOWHERE)
+            return self._pointer_held(places)
         total: Value | None = None
         for target in places.targets:
             value = self._cell(target.array, target.offset, type)
             total = value if total is None else choose(target.condition, value, total)
         return total if total is not None else self.fresh("a value read from memory", Level.THREAD, type)
 
-    def _local_content(self, places: PointerValue, default: Value) -> Value:
-        if len(places.targets) != 1:
-            return default
+    def _pointer_held(self, places: PointerValue) -> Value:
+        """What a pointer in the thread's own memory points to; of a table, whichever element is asked for."""
         array, offset = places.targets[0].array, places.targets[0].offset
-        known = self.state.local.get(array, {}).get(offset) if isinstance(array, Array) else None
-        return known[1] if known is not None else default
+        if len(places.targets) != 1 or not isinstance(array, Array):
+            return NOWHERE
+        cells = self.state.local.get(array, {})
+        if offset in cells:
+            return cells[offset][1]
+        known = ((at, value) for at, (_, value) in cells.items() if at.is_const)
+        held = [(at, value) for at, value in known if isinstance(value, PointerValue)]
+        if offset.is_const or len(held) < len(cells) or len(held) > budgets.MOST_POINTERS_OF_A_TABLE:
+            return NOWHERE
+        targets = [
+            Target(t.and_(t.eq(offset, at), x.condition), x.array, x.offset)
+            for at, value in held for x in value.targets
+        ]  # fmt: skip
+        if len(held) * Pointer().size != array.size:  # else no thread asks for what is behind the table
+            others = t.and_(*(t.not_(t.eq(offset, at)) for at, _ in held))
+            targets.append(Target(others, None, t.ZERO))
+        return PointerValue(tuple(x for x in targets if x.condition is not t.FALSE)) if targets else NOWHERE
 
-    def _cell(self, array: Array | HeaderPlace | None, offset: Term, type: Type) -> Value:
-        if array is None or isinstance(array, HeaderPlace):
+    def _cell(self, array: Object | None, offset: Term, type: Type) -> Value:
+        if not isinstance(array, Array):
             operand = () if array is None else (offset,)
             name = f"?{self.number()}"
             self.unknowns[name] = "a value read through an unknown pointer"

@@ -9,6 +9,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.points_to import points_to
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Drawing, Summary, accesses
 from cuda_lsp.static.symbolic.loops import walk_loop
@@ -29,7 +30,8 @@ def summarise(
 
     ``deadline``: of ``work.now``. Raises ``TooLarge``.
     """
-    written = written_arrays(kernel.body)
+    pointers = points_to(kernel)
+    written = written_arrays(kernel.body, pointers)
     if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
     facts = facts_of(kernel)
@@ -37,7 +39,7 @@ def summarise(
     while True:
         walker = Walker(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
-            deadline=deadline, counters=counters, walk_loop=walk_loop,
+            deadline=deadline, counters=counters, walk_loop=walk_loop, pointers=pointers,
         )  # fmt: skip
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
         walker.walk(kernel.body)

@@ -32,12 +32,21 @@ class HeaderPlace:
     var: Var
 
 
+@frozen(eq=False)
+class Nothing:
+    """Where null points."""
+
+
+NOTHING = Nothing()
+Object = Array | HeaderPlace | Nothing
+
+
 @frozen
 class Target:
     """``offset`` bytes into ``array`` when ``condition``; ``array`` None: somewhere unknown."""
 
     condition: Term
-    array: Array | HeaderPlace | None
+    array: Object | None
     offset: Term
 
 
@@ -51,6 +60,7 @@ class PointerValue:
 Value = Term | PointerValue
 
 NOWHERE = PointerValue((Target(t.TRUE, None, t.ZERO),))
+NULL = PointerValue((Target(t.TRUE, NOTHING, t.ZERO),))
 
 
 def choose(condition: Term, then: Value, otherwise: Value) -> Value:

@@ -16,6 +16,7 @@ from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static import budgets, work
+from cuda_lsp.static.points_to import PointsTo
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import lanes
 from cuda_lsp.static.symbolic import terms as t
@@ -28,9 +29,13 @@ from cuda_lsp.static.symbolic.values import PointerValue, choose
 
 @define
 class Walker(Memory):
-    """Walks statements. ``walk_loop``: adds a loop's events and moves the state behind it."""
+    """Walks statements. ``walk_loop``: adds a loop's events and moves the state behind it.
+
+    ``pointers``: where they may point.
+    """
 
     walk_loop: Callable[[Walker, ir.Loop], None] = field(kw_only=True)
+    pointers: PointsTo = field(kw_only=True)
 
     # -- statements
 
@@ -150,7 +155,7 @@ class Walker(Memory):
 
     def _others_stored(self, body: Sequence[Stmt]) -> None:
         """Whoever had the lock in between may have changed what its region stores."""
-        stored = written_arrays(body)
+        stored = written_arrays(body, self.pointers)
         self.disturb(self.written if stored >= EVERY_ARRAY else stored)
 
     def rejoin(self, label: int, known: set[Var]) -> None:
@@ -237,13 +242,13 @@ class Walker(Memory):
                     memory_cells.warp_barrier(self, array, cells, whole)
 
 
-def written_arrays(statements: Sequence[Stmt]) -> frozenset[Array]:
-    """Arrays that stores, atomics and copies may write; all of the kernel's when that is not plain."""
-    written = walk.written_arrays(statements)
-    found = frozenset(a for a in written if a is not None)
+def written_arrays(statements: Sequence[Stmt], pointers: PointsTo) -> frozenset[Array]:
+    """Arrays that stores, atomics and copies may write; all of the kernel's when nobody knows."""
+    written = pointers.written(statements)
     unread = (s for s in walk.walk(statements) if isinstance(s, ir.Incomplete))
-    plain = None not in written and all(s.harmless or s.pointers for s in unread)
-    return found if plain else EVERY_ARRAY | found
+    if written is not None and all(s.harmless or s.pointers for s in unread):
+        return written
+    return EVERY_ARRAY | (written or frozenset())
 
 
 EVERY_ARRAY: frozenset[Array] = frozenset({Array("(any)", Space.GLOBAL, INT64, (), -1)})

@@ -7,7 +7,7 @@ below a divisor, so is the remainder: ``(i + n) % n`` where ``i < n``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic.core import (
@@ -17,10 +17,12 @@ from cuda_lsp.static.symbolic.core import (
     Term,
     const,
     monomials,
+    mul,
     range_of_sum,
     scale,
     sub,
 )
+from cuda_lsp.static.symbolic.integers import divide
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, substitute, subterms
 
@@ -64,9 +66,28 @@ def unwrapped(term: Term, guard: Term) -> Term:
 
 
 def pinned(term: Term, guard: Term) -> Term:
-    """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``."""
+    """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``.
+
+    Where that is a quotient, the remainder beside it is a difference: ``i % n`` where ``i / n == 2``.
+    """
     known = {atom: const(int(low)) for atom, (low, high) in _bounds(guard).items() if low == high}
+    known |= dict(_told_numbers(conjuncts(guard)))
+    for part in subterms(term) if known else ():
+        quotient = known.get(divide(*part.args)) if part.op is Op.REM else None
+        if quotient is not None:
+            known[part] = sub(part.args[0], mul(part.args[1], quotient))
     return substitute(term, known) if known else term
+
+
+def _told_numbers(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
+    """What is compared with a number for being equal."""
+    for part in conditions:
+        if part.op is Op.EQ:
+            sums = dict(monomials(part.args[0]))
+            offset = sums.pop((), 0)
+            ((atoms, factor),) = sums.items() if len(sums) == 1 else (((), 0),)
+            if len(atoms) == 1 and offset % factor == 0:
+                yield atoms[0], const(-offset // factor)
 
 
 def _without_multiples(index: Term, divisor: Term) -> Term:

@@ -114,8 +114,10 @@ def symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list
     if not common and uniform:
         either = {**factors(a), **factors(b)}
         common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
-    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
-    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]))
+    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks; what is left
+    # over of a division lies in the innermost rows of its divisor.
+    divisors = {part.args[1] for part in t.subterms(a, b) if part.op is Op.REM}
+    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x in divisors, x.args[0]))
 
 
 def component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:

@@ -167,10 +167,11 @@ class _Reading:
             level = division.split(row_a, division.varies)[1] is division.split(row_b, division.varies)[1]
             alike = level or _mirrored(column_a) == _mirrored(column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
-            self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
+            self.assumable = self.assumable and alike and not crossed
             self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
-            self.parameters += [pitch] if pitch.args[0] in self.free else []
-            self.names.append(f"`{name}`")
+            if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
+                self.parameters.append(pitch)
+                self.names.append(f"`{name}`")
             return width, (row_a, column_a), (row_b, column_b)
         split = None if self.grid_known else division.constant(a, b)
         if split is None:
@@ -221,7 +222,7 @@ def _bounded(
         # What is bounded may be a multiple of the unit, where rows are read in vectors.
         limits = ((t.scale(x, factor), by) for by, found in _bounds_of(unit, bounds) for x in found)
         beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(width, by), free)]
-        if pitch in t.subterms(*within, *beyond):
+        if any(pitch in named(x) for x in (*within, *beyond)):
             return True
     return False
 
@@ -253,6 +254,15 @@ def _bounds_rows(
 def factor_of(term: Term) -> int:
     """What is common to all that differs between threads in the term."""
     return math.gcd(*(c for m, c in t.monomials(term).items() if any(map(side, m)))) or 1
+
+
+def named(limit: Term) -> set[Term]:
+    """What a limit of columns is made of.
+
+    Of quotients and remainders that both threads share (``width - x % size``) no divisors.
+    """
+    shared = (x for m in t.monomials(limit) for x in m if not side(x) and x.op in (Op.DIV, Op.REM))
+    return set(t.subterms(t.substitute(limit, dict.fromkeys(shared, t.ZERO))))
 
 
 def unit_of(term: Term) -> Term:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, factor_of, unit_of
+from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, factor_of, named, unit_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
@@ -37,9 +37,10 @@ def speaks_of_rows(p: Problem, facts: Term, pitch: Pitch, query: Query) -> bool:
     with numbers of the size of the columns' own range.
     """
     said = _Said(p, query)
-    if any(said.relates(columns) for columns in pitch.levels):
+    guessed = [columns for columns in pitch.levels if not columns.owed]
+    if any(said.relates(columns) for columns in guessed):
         return True
-    widths = [columns.width for columns in pitch.levels]
+    widths = [columns.width for columns in guessed]
     return said.mentions(widths) and not said.reached(facts, pitch.rows)
 
 
@@ -166,7 +167,7 @@ class _Said:
         factor = factor_of(column)
         for limit in self._limits(column):
             scaled = t.scale(limit, factor)
-            if pitch & set(t.subterms(limit)) and not certainly_at_most(scaled, width, sizes):
+            if pitch & named(limit) and not certainly_at_most(scaled, width, sizes):
                 return True
         return self._begins_behind(column, width)
 
