@@ -98,9 +98,8 @@ def severities(text: str) -> list[Severity]:
 
 def test_a_conflict_of_an_assumed_block_that_others_do_not_have_is_only_possible():
     assert severities(FOLDED.replace("FACTOR", "1")) == [Severity.INFORMATION]
-    assert severities("// cuda-lsp: launch block=(16,16)" + FOLDED.replace("FACTOR", "1")) == [
-        Severity.WARNING
-    ]
+    told = "// cuda-lsp: launch block=(16,16)" + FOLDED.replace("FACTOR", "1")
+    assert severities(told) == [Severity.WARNING]
 
 
 def test_a_conflict_of_every_block_is_a_warning():
