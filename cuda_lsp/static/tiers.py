@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
@@ -179,7 +180,9 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
-        doubts, examples = [], [] if runs.late else _sampled(runs, launch)
+        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt is Open.LAUNCH_UNTOLD]
+        settled = {f.key for f in doubts}
+        examples = [f for f in ([] if runs.late else _sampled(runs, launch)) if f.key not in settled]
     return _Look(
         launch=launch,
         findings=(
@@ -251,8 +254,10 @@ class _Executions:
         return (*accusing, *(found for diagnostic in asked for found in diagnostic(trace)))
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
-        """What a launch shows to be wrong for every argument, ``wanted`` or not."""
-        return accusations(self._accusing(self.of(launch)))
+        """What a launch shows to be wrong for every argument, ``wanted`` or not; conflicts if some are."""
+        trace = self.of(launch)
+        conflicts = bank_findings(trace) if any(key[0] is Code.BANK_CONFLICT for key in wanted) else ()
+        return accusations((*self._accusing(trace), *conflicts))
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf

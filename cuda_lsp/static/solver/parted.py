@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from attrs import evolve
+
 from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.model import Code, Site, SourceRange, Status
 from cuda_lsp.static import budgets
@@ -24,7 +26,9 @@ from cuda_lsp.static.symbolic.encode import closure
 from cuda_lsp.static.symbolic.events import BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
-from cuda_lsp.static.symbolic.terms import Level, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+_DATA = "a condition computed from data"
 
 
 def divergences(
@@ -64,7 +68,7 @@ def _divergence(
         try:
             found = _replayed(query, barrier, relation, values, parted)
         except NeedsData:
-            doubt = c.OnData("a condition computed from data")
+            doubt = c.OnData(_unknown_in(query, barrier, shared) or _DATA)
         except TooLong:
             doubt = doubt or c.Open.REPLAY
         else:
@@ -111,7 +115,18 @@ def _replayed(
 def _suspected(query: Query, barrier: BarrierEvent, relation: Relation, doubt: c.Doubt) -> Diagnosis:
     whom = "one block" if relation.same_block else "two blocks"
     story = f"threads of {whom} may disagree on reaching {_named(barrier)}"
-    return _told(query, barrier, Status.POSSIBLE, story).doubted(doubt)
+    found = _told(query, barrier, Status.POSSIBLE, story)
+    if isinstance(doubt, c.OnData) and doubt.what != _DATA:
+        found = evolve(found, story=f"{found.story}: it depends on {doubt.what}")
+    return found.doubted(doubt)
+
+
+def _unknown_in(query: Query, barrier: BarrierEvent, shared: Level) -> str | None:
+    """Of what not all threads share, and nobody knows, the barrier's condition is made."""
+    for part in t.subterms(barrier.guard):
+        if part.op is Op.APPLY and t.level_of(part) > shared and part.args[0] in query.summary.unknowns:
+            return query.summary.unknowns[part.args[0]]
+    return None
 
 
 def _told(query: Query, barrier: BarrierEvent, status: Status, story: str) -> Diagnosis:

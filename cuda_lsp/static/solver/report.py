@@ -175,6 +175,10 @@ def _diagnosis(
             if wraps and max(sizes, default=0) > budgets.PLAUSIBLE_SIZE:
                 status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
+        elif doubt in (Open.ARGUMENTS, Open.LAUNCH_AND_ARGUMENTS):
+            parameters = query.parameters(query.complete(t.and_(facts, p.formula), p))
+            names = sorted({x.args[0] for x in parameters} & arguments.keys())
+            conditions = (c.Example(tuple((n, arguments[n]) for n in names)),) if names else ()
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array
