@@ -189,8 +189,9 @@ def guess(reading: Reading, text: str) -> None:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
         _take_by_convention(reading, "\n".join(reading.texts()))
-    if reading.understanding().broken:
-        _define_as_the_build_does(reading)
+    for define in (_define_as_the_build_does, _take_and_define):
+        if reading.understanding().broken:
+            define(reading)
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
@@ -266,11 +267,27 @@ def _take_by_convention(reading: Reading, text: str) -> None:
 def _define_as_the_build_does(reading: Reading) -> None:
     """Macros of the project's build files that some text names."""
     first, before = reading.guessed, reading.understanding()
-    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
-    macros = build_macros(reading.path, names)
-    if macros:
-        reading.read_with(evolve(first, switches=macros))
+    if _add_macros(reading):
         _keep_if_better(reading, before, first)
+
+
+def _add_macros(reading: Reading) -> bool:
+    first = reading.guessed
+    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
+    known = {switch.partition("=")[0] for switch in first.switches}
+    macros = tuple(m for m in build_macros(reading.path, names) if m.partition("=")[0] not in known)
+    if macros:
+        reading.read_with(evolve(first, switches=(*first.switches, *macros)))
+    return bool(macros)
+
+
+def _take_and_define(reading: Reading) -> None:
+    """Well-known names and the build's macros together: neither may tell anything alone."""
+    first, before = reading.guessed, reading.understanding()
+    if _add_conventions(reading, "\n".join(reading.texts())) and _add_macros(reading):
+        _keep_if_better(reading, before, first)
+    elif reading.guessed != first:
+        reading.read_with(first)
 
 
 def _read_as_at_run_time(reading: Reading) -> None:
