@@ -26,6 +26,7 @@ class RepairKind(enum.Enum):
     WIDE_INDEX = "compute an index in 64 bits"
     FENCE = "publish behind a fence"
     UNDER_LOCK = "move an access under its lock"
+    OBJECT = "correct a barrier object"
     GRID_BARRIER = "wait for the whole grid"
 
 

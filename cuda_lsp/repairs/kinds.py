@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from cuda_lsp.model import RACES, Code, FileReport, Finding
 from cuda_lsp.repairs.atomic_accesses import atomic_accesses, atomic_accesses_of_a_grid
 from cuda_lsp.repairs.atomics import atomics, flags
+from cuda_lsp.repairs.barrier_objects import barrier_objects
 from cuda_lsp.repairs.barriers import barriers
 from cuda_lsp.repairs.candidate import Candidate
 from cuda_lsp.repairs.guards import guards
@@ -27,7 +28,7 @@ Kind = Callable[[Source, FileReport, Finding], Iterator[Candidate]]
 """What may mend a finding of a report, best first; nothing for findings that are not its affair."""
 
 KINDS: tuple[Kind, ...] = (
-    lock_step, waits, moving, atomics, wide_indices, strides, swaps, owners_of_a_store,
+    lock_step, waits, barrier_objects, moving, atomics, wide_indices, strides, swaps, owners_of_a_store,
     atomic_accesses_of_a_grid, barriers, atomic_accesses, publishing, owners, flags,
     lifting, padding, guards, redundant,
 )  # fmt: skip

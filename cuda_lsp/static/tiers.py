@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.deadline import passed
 from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
@@ -219,7 +220,7 @@ class _Executions:
 
     @property
     def late(self) -> bool:
-        self.missed = self.missed or self.left < 0
+        self.missed = self.missed or passed(self.until)
         return self.missed
 
     @property

@@ -243,3 +243,22 @@ def test_one_copy_fewer_is_left_under_way() -> None:
     found = mended("#include <cuda_pipeline.h>\n" + kernel(body))
     assert found.report.kernels[0].verdict is Verdict.RACE_FREE
     assert "__pipeline_wait_prior(0);" in found.text
+
+
+# ---------------------------------------------------------------------------- barrier objects
+
+OBJECT = """
+    __shared__ int s[64];
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    if (threadIdx.x == 0) init(&bar, %s);
+    __syncthreads();
+    s[threadIdx.x] = threadIdx.x;
+    bar.arrive_and_wait();
+    out[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];"""
+
+
+@pytest.mark.parametrize("count", ["32", "65"])
+def test_a_barrier_object_waits_for_all_threads_of_its_block(count: str) -> None:
+    found = mended("#include <cuda/barrier>\n" + kernel(OBJECT % count))
+    assert "init(&bar, blockDim.x);" in found.text and "__syncthreads();\n    out" not in found.text
+    assert not found.report.findings and found.report.kernels[0].verdict is Verdict.RACE_FREE
