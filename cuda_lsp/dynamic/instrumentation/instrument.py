@@ -33,7 +33,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     participants,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
-from cuda_lsp.dynamic.ptx.functions import callees, pointed_to, with_names
+from cuda_lsp.dynamic.ptx.functions import callees, has_loops, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
@@ -284,9 +284,9 @@ class _Rewriter:
         return self.watch.races
 
     def _sampled_test(self) -> str:
+        ordinal = shadow.ordinal(self.watch.control)
         return (
-            "\t{ .reg .b32 %u; .reg .pred %p; { .param .b32 r; call.uni (r), clsp_ordinal;"
-            " ld.param.b32 %u, [r]; } setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }"
+            f"\t{{ .reg .b32 %u; .reg .pred %p; {ordinal} setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }}"
         )
 
     def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -302,7 +302,7 @@ class _Rewriter:
     def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         types = _register_types(body)
         constants = literal_registers(function)
-        loops = _has_loops(body)
+        loops = has_loops(function)
         result: list[Statement] = []
         pending: list[int] = []  # sites of this basic block
         mark_at = 0
@@ -471,19 +471,6 @@ _SEEN = (
     "\t.reg .pred %clsp_calm; setp.ne.u32 %clsp_calm, 0, 0; .reg .b32 %clsp_seen0, %clsp_seen1;"
     " mov.b32 %clsp_seen0, 0; mov.b32 %clsp_seen1, 0;"
 )
-
-
-def _has_loops(body: tuple[Statement, ...]) -> bool:
-    """Whether some jump leads back in the text."""
-    labels: set[str] = set()
-    for statement in body:
-        if isinstance(statement, Label):
-            labels.add(statement.name)
-        if isinstance(statement, Instruction) and row_of(statement).role is Role.JUMP:
-            backwards = statement.base != "bra" or statement.arguments[-1] in labels
-            if backwards:
-                return True
-    return False
 
 
 def _first_after_declarations(body: tuple[Statement, ...]) -> int:

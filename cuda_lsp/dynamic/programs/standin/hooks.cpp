@@ -76,10 +76,14 @@ bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t
     return callback(found->second.c_str(), shape, arguments);
 }
 
-bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+bool is_captured(cudaStream_t stream) {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    bool graph = cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone;
-    return asked(function, grid, block, arguments, shared, graph ? IN_A_GRAPH : NONE);
+    return cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone;
+}
+
+// What is captured is launched when its graph is (`replay.cpp`).
+bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+    return !is_captured(stream) && asked(function, grid, block, arguments, shared, NONE);
 }
 
 cudaError_t refused();
@@ -185,17 +189,11 @@ WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const 
     for (unsigned i = 0; i < config->numAttrs; ++i) plain &= config->attrs[i].id == cudaLaunchAttributeCooperative;
     dim3 grid = config->gridDim, block = config->blockDim;
     size_t shared = config->dynamicSmemBytes;
-    if (!plain) asked(function, grid, block, arguments, shared, WITH_ATTRIBUTES);
+    if (!plain && !is_captured(config->stream)) asked(function, grid, block, arguments, shared, WITH_ATTRIBUTES);
     if (plain && taken(function, grid, block, arguments, shared, config->stream)) return cudaSuccess;
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 #endif
-WRAP(cudaError_t, cudaGraphAddKernelNode,
-     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
-      const cudaKernelNodeParams* kernel)) {
-    asked(kernel->func, kernel->gridDim, kernel->blockDim, kernel->kernelParams, kernel->sharedMemBytes, IN_A_GRAPH);
-    return __real_cudaGraphAddKernelNode(node, graph, before, count, kernel);
-}
 WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) {
     return within(DEVICE, size, p, [=] { return __real_cudaMalloc(p, size); });
 }
