@@ -100,3 +100,41 @@ int main() {
     return 0;
 }
 """
+
+CLUSTERS = """
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+__global__ void swap(int* out, const int* in) {
+    __shared__ int s[64], t[65];
+    cg::cluster_group cluster = cg::this_cluster();
+    s[threadIdx.x] = in[blockIdx.x * 64 + threadIdx.x];
+    t[threadIdx.x] = threadIdx.x;
+    BARRIER
+    int* theirs = cluster.map_shared_rank(s, cluster.block_rank() ^ 1);
+    out[blockIdx.x * 64 + threadIdx.x] = theirs[threadIdx.x] + t[(threadIdx.x + 1) % 64];
+    cluster.sync();
+}
+int main() {
+    int *in, *out, host[512];
+    for (int i = 0; i < 512; ++i) host[i] = i;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(8), config.blockDim = dim3(64);
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = 2, attribute.val.clusterDim.y = 1, attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute, config.numAttrs = 1;
+    const int* given = in;
+    cudaLaunchKernelEx(&config, swap, out, given);
+    cudaError_t error = cudaDeviceSynchronize();
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    bool same = true;
+    for (int i = 0; i < 512; ++i) same = same && host[i] == (i ^ 64) + (i + 1) % 64;
+    printf("%s, %s\\n", same ? "as it should be" : "wrong", cudaGetErrorString(error));
+    return 0;
+}
+"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from itertools import islice
 
@@ -33,6 +34,7 @@ _MOST_THREADS, _MOST_BLOCKS = 2048, 32  # of a multiprocessor
 _BUSY = 24  # accesses to shared memory
 _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
+_LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -71,6 +73,8 @@ class Plan:
             raise EngineUnavailable(
                 f"not checked on the GPU: {self.total_blocks:,} blocks are more than {_MOST_NUMBERED:,}"
             )
+        if math.prod(request.cluster) > _LARGEST_CLUSTER:
+            raise EngineUnavailable("not checked on the GPU: clusters of more than 8 blocks")
         self.partial = has_partial_order(module, request.entry)
         self.layout = self._shadow_layout()
         self.blocks = self._chosen_blocks()
@@ -98,6 +102,7 @@ class Plan:
             order=self.order is Order.FOLLOWED,
             resident=self._resident,
             widths=spaces_of_widths(watched_sites(request)),
+            cluster=request.cluster,
             quiet=self.likely.quiet if request.races else frozenset(),
             in_shared=self._lead_to(Space.SHARED),
             in_global=self._lead_to(Space.GLOBAL),

@@ -54,6 +54,7 @@ from cuda_lsp.model import Space
 
 MAX_COPIES = 512  # of called functions, to tell their callers apart
 BEHIND_POINTER = "code behind a function pointer is executed but not watched"
+_MARKED = (SiteKind.ACCESS, SiteKind.MATRIX, SiteKind.IMAGE)  # of which it is told whether they were executed
 _COPY = "clsp_w"  # begins the names of watched copies
 
 
@@ -183,6 +184,9 @@ class _Rewriter:
         )
         # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
         directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
+        if self.watch.cluster != (1, 1, 1) and not any("cluster" in d for d in kept):
+            x, y, z = self.watch.cluster
+            directives = (*directives, ".explicitcluster", f".reqnctapercluster {x}, {y}, {z}")
         return evolve(function, body=tuple(statements), directives=directives)
 
     def _declared(self) -> Statement:
@@ -328,7 +332,7 @@ class _Rewriter:
                 continue
             place = self._place(function.name, statement.index)
             own_mark: list[Statement] = []
-            if place and self.watch.watches(place[0]):
+            if place and self.watch.watches(place[0]) and place[1].kind in _MARKED:
                 if statement.guard:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):

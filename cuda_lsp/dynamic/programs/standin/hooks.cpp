@@ -68,11 +68,13 @@ bool granted(Kind kind, size_t size) {
     return false;
 }
 
-bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason) {
+bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason,
+           dim3 cluster = dim3(1, 1, 1)) {
     std::lock_guard<std::recursive_mutex> guard(turn);
     auto found = names().find(function);
     if (!callback || found == names().end()) return false;
-    unsigned shape[8] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason};
+    unsigned shape[11] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason,
+                          cluster.x, cluster.y, cluster.z};
     return callback(found->second.c_str(), shape, arguments);
 }
 
@@ -85,6 +87,22 @@ bool is_captured(cudaStream_t stream) {
 bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
     return !is_captured(stream) && asked(function, grid, block, arguments, shared, NONE);
 }
+
+#if CUDART_VERSION >= 11080
+// Attributes of a launch that we may leave out: permissions, as to start early, and hints.
+bool allowed(cudaLaunchAttributeID which) {
+    switch ((int)which) {
+        case cudaLaunchAttributeIgnore:
+        case cudaLaunchAttributeCooperative:
+        case cudaLaunchAttributeAccessPolicyWindow:
+        case cudaLaunchAttributeSynchronizationPolicy:
+        case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+        case cudaLaunchAttributeProgrammaticStreamSerialization:
+        case cudaLaunchAttributePriority: return true;
+        default: return false;
+    }
+}
+#endif
 
 cudaError_t refused();
 
@@ -185,12 +203,18 @@ WRAP(cudaError_t, cudaLaunchCooperativeKernel,
 }
 #if CUDART_VERSION >= 11080
 WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
-    bool plain = true;  // a cluster or an early start is not ours to give
-    for (unsigned i = 0; i < config->numAttrs; ++i) plain &= config->attrs[i].id == cudaLaunchAttributeCooperative;
-    dim3 grid = config->gridDim, block = config->blockDim;
-    size_t shared = config->dynamicSmemBytes;
-    if (!plain && !is_captured(config->stream)) asked(function, grid, block, arguments, shared, WITH_ATTRIBUTES);
-    if (plain && taken(function, grid, block, arguments, shared, config->stream)) return cudaSuccess;
+    dim3 cluster(1, 1, 1);
+    Reason reason = NONE;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const cudaLaunchAttribute& one = config->attrs[i];
+        if (one.id == cudaLaunchAttributeClusterDimension)
+            cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+        else if (!allowed(one.id))
+            reason = WITH_ATTRIBUTES;
+    }
+    if (!is_captured(config->stream) && asked(function, config->gridDim, config->blockDim, arguments,
+                                              config->dynamicSmemBytes, reason, cluster))
+        return cudaSuccess;
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 #endif

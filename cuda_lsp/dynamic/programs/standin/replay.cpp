@@ -96,22 +96,23 @@ bool can_be_replayed(cudaGraph_t graph) {
     return true;
 }
 
-Reason reason_of(cudaGraphNode_t node) {
+dim3 cluster_of(cudaGraphNode_t node) {
 #if CUDART_VERSION >= 11080
     cudaKernelNodeAttrValue value;
     memset(&value, 0, sizeof value);
     if (cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &value))
         cudaGetLastError();
-    else if (value.clusterDim.x > 1 || value.clusterDim.y > 1 || value.clusterDim.z > 1)
-        return WITH_ATTRIBUTES;
+    else if (value.clusterDim.x)
+        return dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
 #endif
-    return NONE;
+    return dim3(1, 1, 1);
 }
 
 bool asked_of(cudaGraphNode_t node, Reason reason) {
     cudaKernelNodeParams kernel;
     if (cudaGraphKernelNodeGetParams(node, &kernel) || !kernel.kernelParams) return false;
-    return asked(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams, kernel.sharedMemBytes, reason);
+    return asked(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams, kernel.sharedMemBytes, reason,
+                 cluster_of(node));
 }
 
 void count_all(cudaGraph_t graph) {
@@ -166,7 +167,7 @@ cudaError_t replayed(cudaGraph_t graph, cudaStream_t stream) {
         cudaError_t error = cudaSuccess;
         if (type == cudaGraphNodeTypeGraph)
             error = replayed(inside(node), stream);
-        else if (type == cudaGraphNodeTypeKernel && asked_of(node, reason_of(node)))
+        else if (type == cudaGraphNodeTypeKernel && asked_of(node, NONE))
             continue;
         else if (type != cudaGraphNodeTypeEmpty)
             error = launched_alone(node, stream);
