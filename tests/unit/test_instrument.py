@@ -167,6 +167,14 @@ def test_the_launch_needs_room_for_stamps_and_cells() -> None:
     assert [v.name for v in shared_variables(read_module(KERNEL), "k")] == ["s"]
 
 
+def test_a_launch_as_clusters_is_declared_by_the_kernel() -> None:
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1, cluster=(2, 1, 1))
+    assert (
+        ".explicitcluster\n.reqnctapercluster 2, 1, 1"
+        in instrument(read_module(KERNEL), sites(), watch, "").text
+    )
+
+
 def test_the_assembler_is_told_how_many_blocks_are_to_fit() -> None:
     watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1, resident=7)
     text = instrument(read_module(KERNEL), sites(), watch, "").text

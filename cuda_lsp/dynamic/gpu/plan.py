@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from itertools import islice
 
@@ -20,7 +21,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
-from cuda_lsp.dynamic.ptx.functions import reached_from
+from cuda_lsp.dynamic.ptx.functions import has_loops, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.runs import WARP, EngineUnavailable, KernelRun, PtxSite, SiteKind
@@ -29,9 +30,11 @@ from cuda_lsp.model import Space
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
-_WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
+_MOST_THREADS, _MOST_BLOCKS = 2048, 32  # of a multiprocessor
+_BUSY = 24  # accesses to shared memory
 _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
+_LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -70,6 +73,8 @@ class Plan:
             raise EngineUnavailable(
                 f"not checked on the GPU: {self.total_blocks:,} blocks are more than {_MOST_NUMBERED:,}"
             )
+        if math.prod(request.cluster) > _LARGEST_CLUSTER:
+            raise EngineUnavailable("not checked on the GPU: clusters of more than 8 blocks")
         self.partial = has_partial_order(module, request.entry)
         self.layout = self._shadow_layout()
         self.blocks = self._chosen_blocks()
@@ -97,6 +102,7 @@ class Plan:
             order=self.order is Order.FOLLOWED,
             resident=self._resident,
             widths=spaces_of_widths(watched_sites(request)),
+            cluster=request.cluster,
             quiet=self.likely.quiet if request.races else frozenset(),
             in_shared=self._lead_to(Space.SHARED),
             in_global=self._lead_to(Space.GLOBAL),
@@ -121,10 +127,29 @@ class Plan:
     @property
     def _resident(self) -> int:
         """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
-        threads, wanted = self.layout.threads, _WANTED_THREADS // self.layout.threads
+        threads = self.layout.threads
+        wanted = self._wanted_threads // threads
         if self.cooperative:
             wanted = max(wanted, -(-self.total_blocks // self.device.multiprocessors))
         return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+
+    @property
+    def _wanted_threads(self) -> int:
+        """Threads of a multiprocessor: many hide each other's waits, few have registers for their probes.
+
+        Measured on an H100: what probes need in a long loop is dear to fetch from memory again and again.
+        """
+        request = self.request
+        probes = sum(
+            self.likely.spaces.get(n, s.space) is Space.SHARED
+            and (request.watch is None or n in request.watch)
+            for n, s in enumerate(request.sites)
+        )
+        loops = any(has_loops(f) for f in reached_from(self.module, request.entry))
+        everywhere = request.races and len(self.blocks) == self.total_blocks
+        if probes >= _BUSY and loops:
+            return 512 if everywhere else 1024
+        return 1024 if everywhere and (loops or probes >= _BUSY) else _MOST_THREADS
 
     @property
     def _shared_room(self) -> int:

@@ -86,13 +86,14 @@ class _Uses:
         mode = site.mode or Mode.ATOMIC
         if mode.atomic:
             self.widths.add(site.bytes)
+        modes = {mode}
         if mode.atomic and (site.scope is Scope.BLOCK or len(self.widths) > 1):
-            mode = Mode.WRITE if mode.writes else Mode.READ  # may race with its like
+            modes.add(Mode.WRITE)  # may race with its like
         memory = self._memory(found)
         for one in memory or ():
-            self.modes[one].add(mode)
+            self.modes[one] |= modes
         if memory is None:
-            self.anywhere.add(mode)
+            self.anywhere |= modes
 
     def _memory(self, found: Origins) -> list[Memory] | None:
         """What an address may lie in; None: anything. Shared variables are none of it."""

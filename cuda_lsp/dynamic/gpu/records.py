@@ -202,6 +202,7 @@ def seen_banks(
     ``followers``: sites that cost what another one does, with how many bytes they lie behind it.
     """
     met = hits.sum(axis=1)  # (sites, PATTERNS)
+    patterns, worst = _with_simple_ones(patterns, worst, met)
     totals: dict[str, Any] = {}
     for name, weight in (
         ("executions", 1),
@@ -226,6 +227,16 @@ def seen_banks(
         )
         for site, (leader, behind) in sorted((leaders | followed).items())
     )
+
+
+def _with_simple_ones(patterns: Records, worst: Records, met: Records) -> tuple[Records, Records]:
+    """The first place of each site counts accesses of one wavefront, whatever their pattern."""
+    patterns, worst = patterns.copy(), worst.copy()
+    patterns["wavefronts"][:, 0] = patterns["ideal"][:, 0] = 1
+    only = (worst["worst"] == 0) & (met[:, 0] > 0)
+    for name in ("worst", "worst_ways", "worst_ideal"):
+        worst[name][only] = 1
+    return patterns, worst
 
 
 def each_thread(where: bytes, blocks: int, threads: int) -> Records:

@@ -51,6 +51,7 @@ def counted(site: int, bytes: int, is_load: bool, label: str) -> str:
             "shfl.sync.idx.b32 %x, %w, %l, 31, %m; shfl.sync.idx.b32 %y, %w, %h, 31, %m;",
             "sub.u32 %y, %y, %x; sub.u32 %x, %w, %x; or.b32 %x, %x, 1;",  # a lane of no pattern is 0
             "mul.lo.u32 %s, %m, 0x9E3779B1; mad.lo.u32 %s, %y, 0x85EBCA77, %s; shr.u32 %s, %s, 29;",
+            "max.u32 %s, %s, 1;",  # the first place counts accesses without conflicts that fit nowhere else
             f"mad.wide.u32 %e, %s, {PATTERN_BYTES}, %clsp_patterns; mad.wide.u32 %f, %clsp_lane, 4, %e;",
             f"ld.global.b32 %h, [%e+{site * _SITE_PATTERNS}];",
             f"ld.global.b32 %w, [%f+{site * _SITE_PATTERNS + 16}];",
@@ -60,11 +61,12 @@ def counted(site: int, bytes: int, is_load: bool, label: str) -> str:
             "setp.eq.u32 %z, %clsp_lane, %l; mad.wide.u32 %e, %s, 8, %clsp_hits;",
             f"@%z red.global.add.u64 [%e+{site * _SITE_HITS}], 1;",
             f"bra $counted_{label};",
-            f"$new_{label}: vote.sync.ballot.b32 %h, %clsp_ok, %m; setp.eq.u32 %q, %h, %m;",
+            f"$new_{label}: setp.ne.u32 %z, %h, 0;",
+            "vote.sync.ballot.b32 %h, %clsp_ok, %m; setp.eq.u32 %q, %h, %m;",
             f"@!%clsp_ok bra $bad_{label};",
             "{ .param .b32 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; .param .b32 p4;",
             f"st.param.b32 [p0], %a; selp.b32 %w, {info}, {info | 1 << 31}, %q; st.param.b32 [p1], %w;",
-            "st.param.b32 [p2], %h; st.param.b32 [p3], %s; st.param.b32 [p4], %x;",
+            "selp.b32 %s, 0, %s, %z; st.param.b32 [p2], %h; st.param.b32 [p3], %s; st.param.b32 [p4], %x;",
             "call clsp_new_pattern, (p0, p1, p2, p3, p4); }",
             f"bar.warp.sync %h; bra $counted_{label};",  # the lanes go on together, as they would without us
             f"$bad_{label}: {{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;",

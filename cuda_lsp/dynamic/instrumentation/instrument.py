@@ -33,7 +33,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     participants,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
-from cuda_lsp.dynamic.ptx.functions import callees, pointed_to, with_names
+from cuda_lsp.dynamic.ptx.functions import callees, has_loops, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
@@ -54,6 +54,7 @@ from cuda_lsp.model import Space
 
 MAX_COPIES = 512  # of called functions, to tell their callers apart
 BEHIND_POINTER = "code behind a function pointer is executed but not watched"
+_MARKED = (SiteKind.ACCESS, SiteKind.MATRIX, SiteKind.IMAGE)  # of which it is told whether they were executed
 _COPY = "clsp_w"  # begins the names of watched copies
 
 
@@ -183,6 +184,9 @@ class _Rewriter:
         )
         # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
         directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
+        if self.watch.cluster != (1, 1, 1) and not any("cluster" in d for d in kept):
+            x, y, z = self.watch.cluster
+            directives = (*directives, ".explicitcluster", f".reqnctapercluster {x}, {y}, {z}")
         return evolve(function, body=tuple(statements), directives=directives)
 
     def _declared(self) -> Statement:
@@ -284,9 +288,9 @@ class _Rewriter:
         return self.watch.races
 
     def _sampled_test(self) -> str:
+        ordinal = shadow.ordinal(self.watch.control)
         return (
-            "\t{ .reg .b32 %u; .reg .pred %p; { .param .b32 r; call.uni (r), clsp_ordinal;"
-            " ld.param.b32 %u, [r]; } setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }"
+            f"\t{{ .reg .b32 %u; .reg .pred %p; {ordinal} setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }}"
         )
 
     def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -302,7 +306,7 @@ class _Rewriter:
     def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         types = _register_types(body)
         constants = literal_registers(function)
-        loops = _has_loops(body)
+        loops = has_loops(function)
         result: list[Statement] = []
         pending: list[int] = []  # sites of this basic block
         mark_at = 0
@@ -328,7 +332,7 @@ class _Rewriter:
                 continue
             place = self._place(function.name, statement.index)
             own_mark: list[Statement] = []
-            if place and self.watch.watches(place[0]):
+            if place and self.watch.watches(place[0]) and place[1].kind in _MARKED:
                 if statement.guard:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
@@ -471,19 +475,6 @@ _SEEN = (
     "\t.reg .pred %clsp_calm; setp.ne.u32 %clsp_calm, 0, 0; .reg .b32 %clsp_seen0, %clsp_seen1;"
     " mov.b32 %clsp_seen0, 0; mov.b32 %clsp_seen1, 0;"
 )
-
-
-def _has_loops(body: tuple[Statement, ...]) -> bool:
-    """Whether some jump leads back in the text."""
-    labels: set[str] = set()
-    for statement in body:
-        if isinstance(statement, Label):
-            labels.add(statement.name)
-        if isinstance(statement, Instruction) and row_of(statement).role is Role.JUMP:
-            backwards = statement.base != "bra" or statement.arguments[-1] in labels
-            if backwards:
-                return True
-    return False
 
 
 def _first_after_declarations(body: tuple[Statement, ...]) -> int:

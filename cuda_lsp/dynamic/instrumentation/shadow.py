@@ -120,7 +120,7 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
     yield from _window(layout, names)
-    yield _ORDINAL if layout.sampled else _BLOCK_NUMBER
+    yield ordinal(control) if layout.sampled else _BLOCK_NUMBER
     yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
     yield f"mul.wide.u32 %q, %u, {4 * WHERE_WORDS * -(-layout.threads // 32)};"
     yield "add.u64 %clsp_where, %clsp_where, %q;"
@@ -137,11 +137,18 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
 
 
-_ORDINAL = "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
 _BLOCK_NUMBER = (
     "{ .reg .b32 %n, %i; mov.u32 %u, %ctaid.z; mov.u32 %n, %nctaid.y; mov.u32 %i, %ctaid.y;"
     " mad.lo.u32 %u, %u, %n, %i; mov.u32 %n, %nctaid.x; mov.u32 %i, %ctaid.x; mad.lo.u32 %u, %u, %n, %i; }"
 )
+
+
+def ordinal(control: Mapping[str, int]) -> str:
+    """``%u``: which of the checked blocks this one is; all bits: none. Where not all are checked."""
+    return (
+        f"{_BLOCK_NUMBER} {{ .reg .b64 %o, %l; ld.const.u64 %o, [clsp_control+{control['ordinal']}];"
+        " mad.wide.u32 %l, %u, 4, %o; ld.global.u32 %u, [%l]; }"
+    )
 
 
 def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:

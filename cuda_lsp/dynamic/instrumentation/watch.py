@@ -20,8 +20,9 @@ class Watch:
     ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
     ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
     atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
-    ``widths``: where atomics of several widths may update memory. ``quiet``: sites that cannot race in global
-    memory. ``in_shared``, ``in_global``: where generic addresses of sites lie, unless they miss.
+    ``widths``: where atomics of several widths may update memory. ``cluster``: as of the run.
+    ``quiet``: sites that cannot race in global memory. ``in_shared``, ``in_global``: where generic addresses
+    of sites lie, unless they miss.
     """
 
     entry: str
@@ -37,6 +38,7 @@ class Watch:
     order: bool = False
     resident: int = 1
     widths: frozenset[Space] = frozenset()
+    cluster: tuple[int, int, int] = (1, 1, 1)
     quiet: frozenset[int] = frozenset()
     in_shared: frozenset[int] = frozenset()
     in_global: frozenset[int] = frozenset()

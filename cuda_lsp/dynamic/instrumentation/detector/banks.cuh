@@ -36,6 +36,7 @@ APART void keep_worst(u32 active, u32 site, u32 unit_bytes, Cost cost) {
     u32 lane = thread_number() & 31;
     bool first = lane == __ffs(active) - 1;
     Bank* out = &C.banks[site];
+    if (!__any_sync(active, out->worst < cost.wavefronts)) return;  // what a cache holds may be too small
     if (!__any_sync(active, *(volatile u32*)&out->worst < cost.wavefronts)) return;
     bool mine = false;  // the lock, unless somebody writes down a worse warp meanwhile
     while (first && !mine && *(volatile u32*)&out->worst < cost.wavefronts) mine = !atomicCAS(&out->lock, 0u, 1u);
@@ -70,6 +71,9 @@ APART void add_cost(u32 active, u32 site, Cost cost) {
     atomicAdd(&sum->wavefronts, (u64)cost.wavefronts);
 }
 
+// This warp's copy of the counts of hits: see `bank_probe.py`.
+DEVICE u32 hits_copy() { return (blockIdx.x * 4 + blockIdx.y * 7 + thread_number() / 32) % HIT_COPIES; }
+
 // Wavefronts, and the ideal in the high half.
 APART u32 judge(u32 active, u32 address, u32 site, u32 bytes, bool is_load) {
     Cost cost = cost_of(active, address, bytes, is_load);
@@ -79,12 +83,18 @@ APART u32 judge(u32 active, u32 address, u32 site, u32 bytes, bool is_load) {
 }
 
 // A pattern that its site does not know, at least not at its place: `step` is what the probe compares lanes by.
-// It is kept if the place is free, and then for good, so that nobody who looks meets half of another.
+// It is kept if the place is free (`slot` is not 0), and then for good, so that nobody who looks meets half of another.
+// Where lanes that access other words access other banks, too, it is one wavefront, and no more need be known.
 // `info`: site | bytes << 16 | is load << 24 | lanes whose address is not good are left out << 31.
 SLOW void clsp_new_pattern(u32 address, u32 info, u32 active, u32 slot, u32 step) {
     u32 site = info & 65535, bytes = info >> 16 & 255, lane = thread_number() & 31, first = __ffs(active) - 1;
-    u32 cost = judge(active, address, site, bytes, info >> 24 & 1);
-    if (info >> 31) return;
+    u32 cost = 1 | 1 << 16;
+    bool simple = bytes <= 4 && __match_any_sync(active, address >> 2) == __match_any_sync(active, address >> 2 & 31);
+    if (!__all_sync(active, simple))
+        cost = judge(active, address, site, bytes, info >> 24 & 1);
+    else if (lane == first)
+        atomicAdd(&C.hits[site * HIT_COPIES * PATTERNS + hits_copy() * PATTERNS], 1ull);
+    if (info >> 31 || !slot) return;
     Pattern* pattern = &C.patterns[site * PATTERNS + slot];
     bool mine = lane == first && !pattern->taken && !atomicCAS(&pattern->taken, 0u, 1u);
     if (!__any_sync(active, mine)) return;

@@ -95,7 +95,7 @@ struct Range {
     u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched; see WRITERS
 };
 
-enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 128, PATTERNS = 8, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 128, HIT_COPIES = 128, PATTERNS = 8, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { WRITERS = 1 };  // added to a range's cells: each is a writer's stamp alone
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { PATIENCE = 1 << 14, ONE_IN = 64 };  // reports of a block; after them one racing access of so many is looked at
