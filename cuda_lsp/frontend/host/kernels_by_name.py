@@ -1,9 +1,9 @@
 """Kernels that are compiled when the program runs, and looked up by a name in a string.
 
-    auto blur = get_kernel("image::blur", …);   Queue queue(blocks, threads, stream);   blur(queue, out, in, n);
+    auto blur = get_kernel("image::blur", …);  Queue queue(blocks, threads, stream);  blur(queue, out, in, n);
     program.kernel("blur").configure(blocks, threads).launch(out, in, n);
 
-A class that nobody has says by what it is made of that it is a configuration: grid and block, in CUDA's order.
+An object that was made of a grid and a block, in CUDA's order, is a configuration, whatever its class is.
 """
 
 from __future__ import annotations
