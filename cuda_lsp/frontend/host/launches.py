@@ -36,6 +36,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
@@ -57,6 +58,7 @@ from cuda_lsp.model import Site
 _T = TypeVar("_T")
 _LAUNCH = re.compile(
     r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
+    rf"|{BY_NAME.pattern}"
 )
 _MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
@@ -139,7 +141,8 @@ def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for launch in (*configured_launches(host), *graph_launches(host), *object_launches(host)):
+    others = (configured_launches, graph_launches, object_launches, launches_by_name)
+    for launch in (launch for written in others for launch in written(host)):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
