@@ -81,7 +81,8 @@ class Copies:
         """The access's offset, as simple as its guard makes it, behind what the array begins with."""
         known = self._places.get(access)
         if known is None:
-            place = t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
+            place = t.chosen(t.pinned(access.offset, access.guard), access.guard)
+            place = t.recombined(t.unwrapped(place, access.guard))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
 

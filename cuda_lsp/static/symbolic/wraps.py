@@ -35,14 +35,14 @@ _EXACT = 1 << 52
 
 _CUTS = frozenset({Op.WRAP, Op.REM, Op.FLOOR_MOD})
 
-_Interval = tuple[float, float]
+Interval = tuple[float, float]
 
 
 def unwrapped(term: Term, guard: Term) -> Term:
     """The term's value wherever ``guard`` holds, without wraps and remainders that change nothing there."""
     if all(part.op not in _CUTS for part in subterms(term)):
         return term
-    known = _bounds(guard)
+    known = bounds_of(guard)
     conditions = frozenset(conjuncts(guard))
 
     def leaf(part: Term) -> Term | None:
@@ -52,7 +52,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
         if part.op not in (Op.WRAP, Op.FLOOR_MOD):
             return None
         inner = replace(part.args[0], leaf, {})
-        low, high = _interval(monomials(inner), known)
+        low, high = interval_of(monomials(inner), known)
         if part.op is Op.FLOOR_MOD:
             return inner if low >= 0 and high < part.args[1] else None
         if part.lo <= low and high <= part.hi:
@@ -65,7 +65,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
 
 def pinned(term: Term, guard: Term) -> Term:
     """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``."""
-    known = {atom: const(int(low)) for atom, (low, high) in _bounds(guard).items() if low == high}
+    known = {atom: const(int(low)) for atom, (low, high) in bounds_of(guard).items() if low == high}
     return substitute(term, known) if known else term
 
 
@@ -75,9 +75,9 @@ def _without_multiples(index: Term, divisor: Term) -> Term:
     return sub(index, scale(divisor, count)) if count > 0 else index
 
 
-def _bounds(guard: Term) -> dict[Term, _Interval]:
+def bounds_of(guard: Term) -> dict[Term, Interval]:
     """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded."""
-    known: dict[Term, _Interval] = {}
+    known: dict[Term, Interval] = {}
     for part in conjuncts(guard):
         if part.op is not Op.LE:
             continue
@@ -85,7 +85,7 @@ def _bounds(guard: Term) -> dict[Term, _Interval]:
         offset = sums.pop((), 0)
         for atoms, factor in sums.items():
             others = {m: c for m, c in sums.items() if m is not atoms}
-            rest = _interval(others, {})[0]
+            rest = interval_of(others, {})[0]
             if len(atoms) != 1 or abs(rest) > _EXACT:
                 continue
             least = int(rest) + offset
@@ -98,7 +98,8 @@ def _bounds(guard: Term) -> dict[Term, _Interval]:
     return known
 
 
-def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> _Interval:
+def interval_of(sums: Mapping[Monomial, int], known: Mapping[Term, Interval]) -> Interval:
+    """The interval of a sum whose atoms have those that are known."""
     return range_of_sum(sums, lambda atom: known.get(atom, (atom.lo, atom.hi)))
 
 
@@ -107,17 +108,17 @@ def is_told(part: Term) -> bool:
     return part.op is Op.SYMBOL and part.args[1] is Level.BLOCK and part.hi < UNTOLD_BLOCKS
 
 
-def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> float:
+def _plausible_high(term: Term, known: Mapping[Term, Interval], told: bool) -> float:
     """How large the term gets for plausible sizes; ``told`` as in ``values``."""
     most = LEAST if told else budgets.PLAUSIBLE_SIZE
     atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
     ranges = ((atom, *known.get(atom, (atom.lo, atom.hi))) for atom in atoms)
     large = ((atom, low, high) for atom, low, high in ranges if high > budgets.NARROW_RANGE)
     cut = {atom: (max(0, low), max(low, min(high, most))) for atom, low, high in large}
-    return _interval(monomials(term), {**known, **cut})[1]
+    return interval_of(monomials(term), {**known, **cut})[1]
 
 
-def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Term, _Interval]) -> bool:
+def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Term, Interval]) -> bool:
     """The term is what a condition keeps from being negative (``w - 1 - x`` where ``x < w``), and more."""
     sums = monomials(term)
     for condition in conditions:
@@ -127,6 +128,6 @@ def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Ter
         times = {-sums.get(m, 0) // c for m, c in below.items() if m and c > 0 and sums.get(m, 0) % c == 0}
         for k in times:
             rest = {m: sums.get(m, 0) + k * below.get(m, 0) for m in {**sums, **below}}
-            if k > 0 and _interval(rest, known)[0] >= 0:
+            if k > 0 and interval_of(rest, known)[0] >= 0:
                 return True
     return False

@@ -1,0 +1,50 @@
+"""Choices that conditions have made already: ``n > 0 ? n : 0`` where ``k < n`` and ``k`` counts rounds.
+
+How often a loop runs, how large a tile is at the border, which of two layouts: terms choose by conditions that
+hold, or do not, wherever the access is reached. Decided are comparisons, by what the guard says itself and by
+the intervals that it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuda_lsp.static.symbolic.core import FALSE, TRUE, Op, Term, monomials
+from cuda_lsp.static.symbolic.logic import conjuncts, not_
+from cuda_lsp.static.symbolic.rewrite import replace, subterms
+from cuda_lsp.static.symbolic.wraps import Interval, bounds_of, interval_of
+
+
+def chosen(term: Term, guard: Term) -> Term:
+    """The term's value wherever ``guard`` holds, without choices that are made there."""
+    if all(part.op is not Op.ITE for part in subterms(term)):
+        return term
+    known, said = bounds_of(guard), frozenset(conjuncts(guard))
+    memo: dict[Term, Term] = {}
+
+    def leaf(part: Term) -> Term | None:
+        truth = _decided(part.args[0], known, said) if part.op is Op.ITE else None
+        return None if truth is None else replace(part.args[1 if truth else 2], leaf, memo)
+
+    return replace(term, leaf, memo)
+
+
+def _decided(condition: Term, known: Mapping[Term, Interval], said: frozenset[Term]) -> bool | None:
+    """Whether the condition holds; None: now so, now not."""
+    if condition is TRUE or condition in said:
+        return True
+    if condition is FALSE or not_(condition) in said:
+        return False
+    if condition.op is Op.NOT:
+        truth = _decided(condition.args[0], known, said)
+        return None if truth is None else not truth
+    if condition.op in (Op.AND, Op.OR):
+        parts = {_decided(part, known, said) for part in condition.args}
+        absorbing = condition.op is Op.OR
+        return absorbing if absorbing in parts else None if None in parts else not absorbing
+    if condition.op in (Op.LE, Op.EQ):
+        low, high = interval_of(monomials(condition.args[0]), known)
+        if low > 0 or (condition.op is Op.EQ and high < 0):
+            return False
+        return True if high <= 0 and (condition.op is Op.LE or low >= 0) else None
+    return None
