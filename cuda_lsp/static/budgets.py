@@ -246,6 +246,9 @@ MOST_BOUNDS = 4
 MOST_SUBSTITUTIONS = 4
 """Variables in variables that are put into an expression; twice as many into one that may take a lock."""
 
+MOST_TABLE = 1 << 15
+"""Threads of a block, times rounds of their loops, whose addresses are compared one by one."""
+
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""
 

@@ -8,7 +8,7 @@ coordinates differs between different threads (Banerjee-style independence tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
@@ -164,11 +164,32 @@ def linear_thread(axes: Mapping[Axis, Term]) -> Term:
 
 def refuted(p: Problem, axes: Mapping[Axis, Term]) -> bool:
     """True: no two related threads can race here. False: not decided by these tests."""
-    if p.formula is t.FALSE:
+    if p.formula is t.FALSE or _of_one_thread(p, axes):
         return True
     if p.overlap is t.TRUE or p.overlap.op is not Op.EQ:
         return False
     return _injective(p.difference, p.pair.relation, axes)
+
+
+def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
+    """Both accesses are the business of one thread, ``threadIdx.x == 0``, of the block (or of one block)."""
+    told = [axes[axis].args[0] for axis in (TID if p.pair.relation.same_block else BID) if not axes[axis].is_const]
+    only = {x.args[0]: value for x, value in _only_values(p.guards) if x.op is Op.SYMBOL}
+    return all(only.get(f"{name}#1", -1) == only.get(f"{name}#2", -2) for name in told)
+
+
+def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
+    """Terms that a condition lets have one value only: ``x == 3``, ``x <= 0`` where ``x`` is not negative."""
+    for part in t.conjuncts(guards):
+        sums = t.monomials(part.args[0]) if part.op in (Op.EQ, Op.LE) else {}
+        varying = [(m[0], c) for m, c in sums.items() if len(m) == 1]
+        if len(varying) == 1 and len(sums) <= 2 and (len(sums) == 1 or () in sums):
+            ((atom, factor),), constant = varying, sums.get((), 0)
+            value = -constant // factor
+            if part.op is Op.EQ and value * factor == -constant:
+                yield atom, value
+            elif part.op is Op.LE and factor > 0 and atom.lo == value:
+                yield atom, value
 
 
 def _injective(difference: Term, relation: Relation, axes: Mapping[Axis, Term]) -> bool:

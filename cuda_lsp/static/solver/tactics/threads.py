@@ -1,20 +1,20 @@
-"""Addresses that hang on the thread's index in its block alone: all threads of the block, one by one.
+"""Addresses that hang on the thread's index in its block alone, and on rounds of short loops: one by one.
 
 Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``). Where all else of
-the two addresses is the same for both threads, a table of a block's threads tells at once whether two meet.
+the two addresses is the same for both threads, a table of a block's threads, in each of their rounds, tells at
+once whether two meet.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 
 from cuda_lsp.ir.program import TID
 from cuda_lsp.model import MAX_BLOCK_THREADS
-from cuda_lsp.static import work
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
+from cuda_lsp.static import budgets, work
+from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.sizes import FIRST, SECOND, SHARED, side
 from cuda_lsp.static.symbolic.tabulate import Column, tabulated
@@ -43,27 +43,44 @@ def apart(pair: OpenPair) -> Proved | None:
 
 
 def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tuple[Column, Column] | None:
-    """The address in each thread of the block, and which of them come by; None: it hangs on more."""
-    extents = [int(axis.hi) + 1 for axis in axes]
-    every = np.array(list(itertools.product(*map(range, extents))), np.int64)
-    columns = {
-        t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi): every[:, i]
-        for i, axis in enumerate(axes) if not axis.is_const
-    }  # fmt: skip
-    work.DONE.instructions += len(every)
-    values = tabulated(address, columns) if columns else None
+    """Threads, by number, and addresses where they come by, in each of their rounds; None: it hangs on more."""
+    own = t.and_(*(c for c in t.conjuncts(guards) if side(c) == (FIRST if thread == 1 else SECOND)))
+    of_thread = [
+        t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi) for axis in axes
+        if not axis.is_const
+    ]  # fmt: skip
+    ranges = {x: (int(x.lo), int(x.hi)) for x in of_thread}
+    bounds = t.bounds_of(own)
+    for counter in t.subterms(address):
+        if counter.op is Op.SYMBOL and counter not in ranges:
+            low, high = bounds.get(counter, (counter.lo, counter.hi))
+            if not (side(counter) and ROUND.fullmatch(counter.args[0]) and high - low < budgets.MOST_TABLE):
+                return None
+            ranges[counter] = (int(low), int(high))
+    count = math.prod(max(0, high - low + 1) for low, high in ranges.values())
+    if not of_thread or count > budgets.MOST_TABLE:
+        return None
+    work.DONE.instructions += count
+    every = np.indices([high - low + 1 for low, high in ranges.values()], np.int64)
+    columns = {x: every[i].ravel() + low for i, (x, (low, _)) in enumerate(ranges.items())}
+    values = tabulated(address, columns)
     if values is None:
         return None
-    live = np.ones(len(every), bool)
-    for guard in t.conjuncts(guards):
-        holds = tabulated(guard, columns) if side(guard) == (FIRST if thread == 1 else SECOND) else None
+    live = np.ones(len(values), bool)
+    for guard in t.conjuncts(own):
+        holds = tabulated(guard, columns)
         live = live & holds if holds is not None else live
-    return values, live
+    number = np.zeros(len(values), np.int64)
+    for x in of_thread:
+        number = number * (ranges[x][1] + 1) + columns[x]
+    return number[live], values[live]
 
 
-def _meet(ours: Column, mine: Column, theirs: Column, others: Column) -> bool:
-    """Two different threads have one value. ``mine``, ``others``: those that come by."""
-    there = np.sort(theirs[others])
-    found = np.searchsorted(there, ours, "right") - np.searchsorted(there, ours, "left")
-    itself = others & (ours == theirs)
-    return bool((mine & (found > itself)).any())
+def _meet(our_threads: Column, ours: Column, their_threads: Column, theirs: Column) -> bool:
+    """Two different threads have one address."""
+    order = np.lexsort((their_threads, theirs))
+    threads, places = their_threads[order], theirs[order]
+    begin, end = np.searchsorted(places, ours, "left"), np.searchsorted(places, ours, "right")
+    some = begin < end
+    least, most, mine = threads[begin[some]], threads[end[some] - 1], our_threads[some]
+    return bool(((least != mine) | (most != mine)).any())
