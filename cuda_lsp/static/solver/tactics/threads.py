@@ -49,20 +49,17 @@ def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tu
         t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi) for axis in axes
         if not axis.is_const
     ]  # fmt: skip
-    ranges = {x: (int(x.lo), int(x.hi)) for x in of_thread}
-    bounds = t.bounds_of(own)
-    for counter in t.subterms(address):
-        if counter.op is Op.SYMBOL and counter not in ranges:
-            low, high = bounds.get(counter, (counter.lo, counter.hi))
-            if not (side(counter) and ROUND.fullmatch(counter.args[0]) and high - low < budgets.MOST_TABLE):
-                return None
-            ranges[counter] = (int(low), int(high))
-    count = math.prod(max(0, high - low + 1) for low, high in ranges.values())
+    known = _with_rounds_bounded(address, of_thread, own)
+    if known is None:
+        return None
+    (address, own), symbols = known
+    extents = [int(x.hi - x.lo) + 1 for x in symbols]
+    count = math.prod(extents)
     if not of_thread or count > budgets.MOST_TABLE:
         return None
-    work.DONE.instructions += count
-    every = np.indices([high - low + 1 for low, high in ranges.values()], np.int64)
-    columns = {x: every[i].ravel() + low for i, (x, (low, _)) in enumerate(ranges.items())}
+    work.DONE.instructions += budgets.TABLE_INSTRUCTIONS + count // budgets.TABLE_INSTRUCTIONS
+    every = np.indices(extents, np.int64).reshape(len(symbols), count)
+    columns = {x: every[i] + int(x.lo) for i, x in enumerate(symbols)}
     values = tabulated(address, columns)
     if values is None:
         return None
@@ -72,8 +69,27 @@ def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tu
         live = live & holds if holds is not None else live
     number = np.zeros(len(values), np.int64)
     for x in of_thread:
-        number = number * (ranges[x][1] + 1) + columns[x]
+        number = number * int(x.hi + 1) + columns[x]
     return number[live], values[live]
+
+
+def _with_rounds_bounded(
+    address: Term, of_thread: list[Term], guards: Term
+) -> tuple[tuple[Term, Term], list[Term]] | None:
+    """Address and guards with counters of rounds that know how far they go, and all that they hang on.
+
+    None: nothing tells how far, or they hang on more.
+    """
+    bounds, counters = t.bounds_of(guards), dict[Term, Term]()
+    for x in t.subterms(address):
+        if x.op is Op.SYMBOL and x not in of_thread:
+            low, high = bounds.get(x, (x.lo, x.hi))
+            if not (side(x) and ROUND.fullmatch(x.args[0]) and 0 <= high - low < budgets.MOST_TABLE):
+                return None
+            counters[x] = t.symbol(*x.args, low, high)
+    bounded = t.replacing(counters)
+    symbols = [x for x in counters.values() if not x.is_const]
+    return (bounded(address), bounded(guards)), [*of_thread, *symbols]
 
 
 def _meet(our_threads: Column, ours: Column, their_threads: Column, theirs: Column) -> bool:
