@@ -46,6 +46,7 @@ _CHEAP: tuple[Tactic, ...] = (
 PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
+    (threads.apart,),  # which asks nobody
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (
