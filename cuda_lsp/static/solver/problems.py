@@ -53,7 +53,7 @@ def problems(
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
-        copies = Copies(shared_level(relation))
+        copies = Copies(shared_level(relation), summary.assumptions or t.TRUE)
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if work.now() > deadline:

@@ -66,23 +66,33 @@ def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> T
 class Copies:
     """What terms are for each of two threads, and where accesses are: each worked out once.
 
-    ``shared`` as in ``copy_of``.
+    ``shared`` as in ``copy_of``; ``told``: what holds of all threads.
     """
 
     shared: Level
+    told: Term = t.TRUE
     _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
     _places: dict[Access, Term] = field(factory=dict[Access, Term])
+    _guards: dict[Access, Term] = field(factory=dict[Access, Term])
 
     def of(self, term: Term, thread: int) -> Term:
         """``copy_of`` it."""
         return copy_of(term, thread, self.shared, self._memos[thread])
 
+    def guard(self, access: Access, thread: int) -> Term:
+        """When the access is reached, without choices that what is told has made."""
+        known = self._guards.get(access)
+        if known is None:
+            known = self._guards[access] = t.and_(*(t.chosen(c, self.told) for c in t.conjuncts(access.guard)))
+        return self.of(known, thread)
+
     def place(self, access: Access, thread: int) -> Term:
         """The access's offset, as simple as its guard makes it, behind what the array begins with."""
         known = self._places.get(access)
         if known is None:
-            place = t.chosen(t.pinned(access.offset, access.guard), access.guard)
-            place = t.recombined(t.unwrapped(place, access.guard))
+            guard = t.and_(access.guard, self.told)
+            place = t.chosen(t.pinned(access.offset, guard), guard)
+            place = t.recombined(t.unwrapped(place, guard))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
 
@@ -91,7 +101,7 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copie
     """The two-thread formula of a pair (without the launch's own constraints)."""
     first, second = pair.first, pair.second
     a, b = copies.place(first, 1), copies.place(second, 2)
-    guards = t.and_(copies.of(first.guard, 1), copies.of(second.guard, 2))
+    guards = t.and_(copies.guard(first, 1), copies.guard(second, 2))
     for separator in pair.separators:
         guards = t.and_(guards, _not_separated(separator, copies, axes, warp_size))
     guards = t.and_(guards, _other_lock(pair, copies))

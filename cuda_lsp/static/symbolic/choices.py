@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cuda_lsp.static.symbolic.core import FALSE, TRUE, Op, Term, monomials
+from cuda_lsp.static.symbolic.core import FALSE, TRUE, Op, Term, monomials, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, not_
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
 from cuda_lsp.static.symbolic.wraps import Interval, bounds_of, interval_of
@@ -23,10 +23,21 @@ def chosen(term: Term, guard: Term) -> Term:
     memo: dict[Term, Term] = {}
 
     def leaf(part: Term) -> Term | None:
-        truth = _decided(part.args[0], known, said) if part.op is Op.ITE else None
+        if part.op is not Op.ITE:
+            return None
+        truth = _decided(part.args[0], known, said)
+        truth = _larger(part, known) if truth is None else truth
         return None if truth is None else replace(part.args[1 if truth else 2], leaf, memo)
 
     return replace(term, leaf, memo)
+
+
+def _larger(part: Term, known: Mapping[Term, Interval]) -> bool | None:
+    """Which side of ``x <= 8 ? 8 : x`` it is, where both are one if ``x`` is 8."""
+    condition, then, otherwise = part.args
+    if condition.op is not Op.LE or sub(otherwise, then) not in (condition.args[0], scale(condition.args[0], -1)):
+        return None
+    return False if interval_of(monomials(condition.args[0]), known)[0] >= 0 else None
 
 
 def _decided(condition: Term, known: Mapping[Term, Interval], said: frozenset[Term]) -> bool | None:

@@ -78,24 +78,29 @@ def _without_multiples(index: Term, divisor: Term) -> Term:
 def bounds_of(guard: Term) -> dict[Term, Interval]:
     """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded."""
     known: dict[Term, Interval] = {}
-    for part in conjuncts(guard):
-        if part.op is not Op.LE:
-            continue
-        sums = dict(monomials(part.args[0]))
-        offset = sums.pop((), 0)
-        for atoms, factor in sums.items():
-            others = {m: c for m, c in sums.items() if m is not atoms}
-            rest = interval_of(others, {})[0]
-            if len(atoms) != 1 or abs(rest) > _EXACT:
-                continue
-            least = int(rest) + offset
-            low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
-            if factor > 0:
-                high = min(high, -least // factor)
-            else:
-                low = max(low, -(-least // -factor))
-            known[atoms[0]] = (low, high)
+    for _ in range(2):  # ``k < n`` where ``n <= 4``
+        for part in conjuncts(guard):
+            if part.op is Op.LE:
+                _tighten(known, part.args[0])
     return known
+
+
+def _tighten(known: dict[Term, Interval], sum_: Term) -> None:
+    """What the atoms of the sum may be where it is not positive."""
+    sums = dict(monomials(sum_))
+    offset = sums.pop((), 0)
+    for atoms, factor in sums.items():
+        others = {m: c for m, c in sums.items() if m is not atoms}
+        rest = interval_of(others, known)[0]
+        if len(atoms) != 1 or abs(rest) > _EXACT:
+            continue
+        least = int(rest) + offset
+        low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
+        if factor > 0:
+            high = min(high, -least // factor)
+        else:
+            low = max(low, -(-least // -factor))
+        known[atoms[0]] = (low, high)
 
 
 def interval_of(sums: Mapping[Monomial, int], known: Mapping[Term, Interval]) -> Interval:

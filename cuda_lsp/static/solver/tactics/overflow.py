@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.ir.program import GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows
@@ -58,9 +59,9 @@ def _index(part: Term, query: Query) -> Term | None:
 
 
 def _is_size(atom: Term, query: Query) -> bool:
-    """A parameter, or a quotient of parameters."""
+    """A parameter, an extent of a grid that nothing tells, or a quotient of such."""
     if atom.op is Op.SYMBOL:
-        return atom.args[0] in query.where.free
+        return atom.args[0] in query.where.free or atom in (query.where.axes[axis] for axis in GDIM)
     if atom.op not in (Op.DIV, Op.FLOOR_DIV):
         return False
     leaves = {x for part in atom.parts for x in t.subterms(part) if not x.parts and not x.is_const}
