@@ -2,14 +2,14 @@
 
 How often a loop runs, how large a tile is at the border, which of two layouts: terms choose by conditions that
 hold, or do not, wherever the access is reached. Decided are comparisons, by what the guard says itself and by
-the intervals that it leaves.
+the intervals that it leaves. Choices by one bit are sums: ``x % 2 > 0 ? 4 : 0`` is ``4 * (x % 2)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cuda_lsp.static.symbolic.core import FALSE, TRUE, Op, Term, monomials, scale, sub
+from cuda_lsp.static.symbolic.core import FALSE, ONE, TRUE, Op, Term, add, monomials, mul, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, not_
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
 from cuda_lsp.static.symbolic.wraps import Interval, bounds_of, interval_of
@@ -25,11 +25,26 @@ def chosen(term: Term, guard: Term) -> Term:
     def leaf(part: Term) -> Term | None:
         if part.op is not Op.ITE:
             return None
-        truth = _decided(part.args[0], known, said)
+        condition, then, otherwise = part.args
+        truth = _decided(condition, known, said)
         truth = _larger(part, known) if truth is None else truth
-        return None if truth is None else replace(part.args[1 if truth else 2], leaf, memo)
+        if truth is not None:
+            return replace(then if truth else otherwise, leaf, memo)
+        bit = _bit(condition) if then.is_const and otherwise.is_const else None
+        return None if bit is None else add(otherwise, mul(bit, sub(then, otherwise)))
 
     return replace(term, leaf, memo)
+
+
+def _bit(condition: Term) -> Term | None:
+    """What is 1 where the condition holds, and 0 elsewhere: ``x % 2`` of ``x % 2 > 0``."""
+    if condition.op not in (Op.LE, Op.EQ):
+        return None
+    difference = condition.args[0]
+    if difference.lo >= 0 and difference.hi <= 1:
+        return sub(ONE, difference)
+    bit = sub(ONE, difference) if condition.op is Op.LE else add(ONE, difference)
+    return bit if bit.lo >= 0 and bit.hi <= 1 else None
 
 
 def _larger(part: Term, known: Mapping[Term, Interval]) -> bool | None:

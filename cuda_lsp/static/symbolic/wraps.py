@@ -65,7 +65,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
 
 def pinned(term: Term, guard: Term) -> Term:
     """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``."""
-    known = {atom: const(int(low)) for atom, (low, high) in bounds_of(guard).items() if low == high}
+    known = {atom: const(int(low)) for atom, (low, high) in bounds_of(guard, equations=False).items() if low == high}
     return substitute(term, known) if known else term
 
 
@@ -75,13 +75,18 @@ def _without_multiples(index: Term, divisor: Term) -> Term:
     return sub(index, scale(divisor, count)) if count > 0 else index
 
 
-def bounds_of(guard: Term) -> dict[Term, Interval]:
-    """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded."""
+def bounds_of(guard: Term, equations: bool = True) -> dict[Term, Interval]:
+    """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded.
+
+    ``equations``: those that are equal to it count, too.
+    """
     known: dict[Term, Interval] = {}
     for _ in range(2):  # ``k < n`` where ``n <= 4``
         for part in conjuncts(guard):
-            if part.op is Op.LE:
+            if part.op is Op.LE or (part.op is Op.EQ and equations):
                 _tighten(known, part.args[0])
+            if part.op is Op.EQ and equations:
+                _tighten(known, scale(part.args[0], -1))
     return known
 
 

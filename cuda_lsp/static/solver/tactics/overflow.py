@@ -13,13 +13,13 @@ from attrs import evolve
 from cuda_lsp.ir.program import GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.tactics import digits, rows
+from cuda_lsp.static.solver.tactics import digits, rows, threads
 from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
 
-_PROOFS = (digits.differ, digits.differ_in_rows, rows.apart)
+_PROOFS = (threads.apart, digits.differ, digits.differ_in_rows, rows.apart)
 _TAKEN = "32-bit indices do not overflow"
 
 
