@@ -242,9 +242,11 @@ class Sizes:
                 continue
             else:  # value <= limit
                 found += self.limits(limit, rounds - 1)
+        found += self._limits_of_sum(value, rounds)
         remainder = self.remainder(value)
-        if remainder is not None and side(remainder[1]) == SHARED:
-            found.append(remainder[1])
+        if remainder is not None:
+            found += [remainder[1]] if side(remainder[1]) == SHARED else []
+            found += self.limits(remainder[0], rounds - 1)
         x, divisor = self.quotient(value)
         if x is not value and side(divisor) == SHARED and self.sound(divisor):
             parts = (exactly_divided(limit, divisor) for limit in self.limits(x, rounds - 1))
@@ -258,6 +260,19 @@ class Sizes:
         if value.hi < 1 << 62:
             found.append(t.const(int(value.hi) + 1))
         return list(dict.fromkeys(found))
+
+    def _limits_of_sum(self, value: Term, rounds: int) -> list[Term]:
+        """One more than what is at most of each of its parts: ``4 * x + y`` where ``x < n`` and ``y < 4``."""
+        varying = {m: c for m, c in t.monomials(value).items() if any(map(side, m))}
+        if not 1 < len(varying) == len(t.monomials(value)):
+            return []
+        least: list[Term] = []
+        for atoms, factor in varying.items():
+            limits = self.limits(t.from_monomials({atoms: 1}), rounds - 1)
+            if not limits:
+                return []
+            least.append(t.scale(t.sub(limits[0], t.ONE), factor))
+        return [t.add(t.ONE, *least)]
 
     def _limits_of_part(self, part: Mapping[t.Monomial, int]) -> list[Term]:
         """What bounds a sum of which this is a part, or a multiple of one, and the rest is not negative."""

@@ -16,6 +16,7 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows, threads
 from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.sizes import SHARED, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
 
@@ -26,8 +27,11 @@ _TAKEN = "32-bit indices do not overflow"
 def none(pair: OpenPair) -> Proved | None:
     """The pair with what such indices are where nothing overflows, proved by what reads addresses."""
     p, query = pair.p, pair.query
-    if pair.launch is None or not any(x.op is Op.WRAP for x in t.subterms(p.overlap)):
+    parts = list(t.subterms(p.overlap))
+    if pair.launch is None or not any(x.op is Op.WRAP for x in parts):
         return None
+    if any(x.op is Op.ITE and side(x.args[0]) == SHARED for x in parts):
+        return None  # each of its layouts is looked at by itself
     memo: dict[Term, Term] = {}
 
     def plain(term: Term) -> Term:
