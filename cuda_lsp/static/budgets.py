@@ -252,6 +252,12 @@ MOST_BOUNDS = 4
 MOST_SUBSTITUTIONS = 4
 """Variables in variables that are put into an expression; twice as many into one that may take a lock."""
 
+MOST_TABLE = 1 << 15
+"""Threads of a block, times rounds of their loops, whose addresses are compared one by one."""
+
+TABLE_INSTRUCTIONS = 60
+"""What a table counts as, and how many of its lines count as one more: NumPy makes them at once."""
+
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""
 
