@@ -56,7 +56,8 @@ def race_finding(
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or c.OnData("what memory holds")
+        known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
+        doubt = doubt or (Open.ARGUMENTS if known else c.OnData("what memory holds"))
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
