@@ -229,10 +229,10 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     """
     launch = query.where.launch
     assumed = launch is not None and launch.assumed
-    if launch is not None and assumed and unlike(query.kernel, launch):
-        return Open.LAUNCH_ASSUMED
     if needed and (grain := grain_of(p, facts, query)) is not None:
         return grain
+    if launch is not None and assumed and unlike(query.kernel, launch):
+        return Open.LAUNCH_ASSUMED
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if needed and c.is_weak(needed):
