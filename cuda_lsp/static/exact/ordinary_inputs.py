@@ -7,8 +7,7 @@ is chosen for flags that the kernel waits for, nor for memory that no host fills
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
@@ -17,9 +16,8 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
-from cuda_lsp.static.launches.arguments import enumerators, free_scalars, sample
+from cuda_lsp.static.launches.arguments import enumerators, free_scalars, laid_out, sample
 
-_STRIDE = re.compile(r"\A(.*strides?_?)\[(\d+)\]\Z")
 _TURNS = {"named": 0, "named in turn": 1}
 _LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
 """What the kernel's results start with, when every thread is to improve on the one before it."""
@@ -137,27 +135,10 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
     for turn, size in enumerate((launch.threads, *budgets.ORDINARY_SIZES)):
         named = enumerators(kernel, free, turn)
         values = {**launch.arguments, **dict.fromkeys(free, size), **named}
-        yield Arguments(_laid_out(kernel, free, values), equal=True)
+        yield Arguments(laid_out(kernel, free, values), equal=True)
     ample = sample(kernel, launch)
     if ample is not None:
-        yield Arguments(_laid_out(kernel, free, ample), equal=False)
+        yield Arguments(ample, equal=False)
     odd = {name: 2 * launch.threads + 3 * i + 1 for i, name in enumerate(free)}
     odd = {**launch.arguments, **odd, **enumerators(kernel, free, 1)}
-    yield Arguments(_laid_out(kernel, free, odd), equal=False)
-
-
-def _laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> Mapping[str, int]:
-    """The values, with such for all strides of one array (``t.strides_[2]``) as a packed tensor has."""
-    groups: dict[str, list[int]] = {}
-    for name in free:
-        match = _STRIDE.match(name)
-        if match is not None:
-            groups.setdefault(match[1], []).append(int(match[2]))
-    extent = max((values[name] for name in free if not _STRIDE.match(name)), default=0)
-    types = {var.name: var.type for var in kernel.params}
-    strides: dict[str, int] = {}
-    for array, axes in groups.items():
-        made = {f"{array}[{axis}]": max(1, extent) ** (max(axes) - axis) for axis in axes}
-        whole = all(isinstance(t := types[name], Int) and n <= t.maximum for name, n in made.items())
-        strides |= made if whole and len(axes) > 1 else {}
-    return {**values, **strides}
+    yield Arguments(laid_out(kernel, free, odd), equal=False)

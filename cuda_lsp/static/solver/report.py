@@ -56,7 +56,8 @@ def race_finding(
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or c.OnData("what memory holds")
+        known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
+        doubt = doubt or (Open.ARGUMENTS if known else c.OnData("what memory holds"))
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -228,10 +229,10 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     """
     launch = query.where.launch
     assumed = launch is not None and launch.assumed
-    if launch is not None and assumed and unlike(query.kernel, launch):
-        return Open.LAUNCH_ASSUMED
     if needed and (grain := grain_of(p, facts, query)) is not None:
         return grain
+    if launch is not None and assumed and unlike(query.kernel, launch):
+        return Open.LAUNCH_ASSUMED
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if needed and c.is_weak(needed):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import BID, TID, Axis
+from cuda_lsp.ir.program import BID, STRETCH, TID, Axis
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
@@ -110,7 +110,7 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copie
     overlap = t.TRUE  # may alias: nothing is known of their distance
     if memory_base(first.array)[0] == memory_base(second.array)[0]:
         sizes = copies.of(first.size, 1), copies.of(second.size, 2)
-        overlap = touching(a, b, sizes, words=first.word and second.word)
+        overlap = _in_one_object(a, b, sizes, words=first.word and second.word)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
         same = first.size is second.size and copies.of(first.value, 1) is copies.of(second.value, 2)
@@ -127,6 +127,24 @@ def _other_lock(pair: Pair, copies: Copies) -> Term:
                 same = t.eq(copies.of(mine.offset, 1), copies.of(theirs.offset, 2))
                 apart = t.and_(apart, t.not_(same))
     return apart
+
+
+def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
+    """``touching``, and in one of the objects that a table of pointers leads to, whatever these hold."""
+    (object_a, inside_a), (object_b, inside_b) = _object_of(a), _object_of(b)
+    same = t.eq(object_a, object_b)
+    if same is t.TRUE:
+        return touching(a, b, sizes, words=words)
+    return t.and_(same, touching(inside_a, inside_b, sizes, words=words))
+
+
+def _object_of(offset: Term) -> tuple[Term, Term]:
+    """What chooses an object (``STRETCH``), and where in it."""
+    sums = t.monomials(offset)
+    chosen = {m: c for m, c in sums.items() if m and c % STRETCH == 0}
+    chosen[()] = round(sums.get((), 0) / STRETCH) * STRETCH
+    where = t.from_monomials(chosen)
+    return where, t.sub(offset, where)
 
 
 def touching(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
