@@ -95,6 +95,11 @@ class Slice:
         return any(s.scope is BarrierScope.NAMED and s.phase is not ir.BarrierPhase.SYNC for s in barriers)
 
     @property
+    def named_apart(self) -> bool:
+        """A named barrier may be met at several places: each counts who comes, wherever that is."""
+        return sum(isinstance(s, ir.Barrier) and s.scope is BarrierScope.NAMED for s in self.statements) > 1
+
+    @property
     def splits(self) -> bool:
         """Barriers of some threads, or barrier objects, may order threads of a block."""
         barriers = (s for s in self.statements if isinstance(s, ir.Barrier))

@@ -246,7 +246,8 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     used, told = axes_of(query.kernel), _told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
-    small = t.and_(*(t.le(extent, t.const(n)) for extent, n in extents if extent not in told))
+    open_ = ((extent, n) for extent, n in extents if not extent.is_const and extent not in told)
+    small = t.and_(*(t.le(extent, t.const(n)) for extent, n in open_))
     if query.possible(p, t.and_(facts, small)):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
