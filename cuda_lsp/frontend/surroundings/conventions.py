@@ -31,6 +31,7 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
+    ("rapids_functions.h", r"raft::\w+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
 _MADE_BY_CMAKE = {

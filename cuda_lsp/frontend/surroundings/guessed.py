@@ -142,13 +142,17 @@ class Understanding:
         """What is not understood; 0: all is."""
         return self.errors + self.dependent + self.unread
 
-    def more_than(self, before: Understanding) -> bool:
-        """Whether it is the better one and no kernel is lost.
+    @property
+    def unclear(self) -> tuple[int, int, int]:
+        """What is not understood, for comparing.
 
         The file's own text has the first word: headers that were absent bring errors of their own.
         """
-        own, others = ((u.unread, u.here + u.dependent, u.errors) for u in (self, before))
-        return own < others and before.kernels <= self.kernels
+        return self.unread, self.here + self.dependent, self.errors
+
+    def more_than(self, before: Understanding) -> bool:
+        """Whether it is the better one and no kernel is lost."""
+        return self.unclear < before.unclear and before.kernels <= self.kernels
 
 
 class Reading(Protocol):
@@ -345,7 +349,7 @@ def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
     ``always``: also when nothing is unclear without; what is clear alone may mean something else there.
     """
     alone, before = reading.guessed, reading.understanding()
-    best, fewest = alone, before.broken
+    best, fewest = alone, before.unclear
     taken = False
     for unit in units_of(reading.path):
         reading.read_with(evolve(alone, unit=unit))
@@ -355,9 +359,9 @@ def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
             _define_as_the_build_does(reading)
         now = reading.understanding()
         keeps = before.kernels <= now.kernels
-        if keeps and (now.broken < fewest or (always and not taken and now.broken == fewest)):
-            fewest, best, taken = now.broken, reading.guessed, True
-        if taken and not fewest:
+        if keeps and (now.unclear < fewest or (always and not taken and now.unclear == fewest)):
+            fewest, best, taken = now.unclear, reading.guessed, True
+        if taken and not any(fewest):
             break
     if reading.guessed != best:
         reading.read_with(best)
