@@ -104,6 +104,7 @@ class Plan:
             widths=spaces_of_widths(watched_sites(request)),
             cluster=request.cluster,
             quiet=self.likely.quiet if request.races else frozenset(),
+            homes=frozenset(self.likely.homes.items()),
             in_shared=self._lead_to(Space.SHARED),
             in_global=self._lead_to(Space.GLOBAL),
         )
