@@ -315,10 +315,10 @@ class Launch:
             return ()
         worst = self.memory.download("banks", records.BANK, sites)
         sums = self.memory.download("bank_sums", records.BANK_SUM, self._bank_sums)
-        patterns = self.memory.download("patterns", records.PATTERN, sites * PATTERNS)
-        hits = self.memory.download("hits", np.uint64, sites * PATTERNS * HIT_COPIES)
-        met = hits.reshape(sites, HIT_COPIES, PATTERNS)
-        return records.seen_banks(worst, sums, patterns.reshape(sites, PATTERNS), met, self.made.followers)
+        patterns: Any = self.memory.download("patterns", records.PATTERN, sites * PATTERNS)
+        hits: Any = self.memory.download("hits", np.uint64, sites * PATTERNS * HIT_COPIES)
+        met, known = hits.reshape(sites, HIT_COPIES, PATTERNS), patterns.reshape(sites, PATTERNS)
+        return records.seen_banks(worst, sums, known, met, self.made.followers)
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered

@@ -104,6 +104,7 @@ class Plan:
             widths=spaces_of_widths(watched_sites(request)),
             cluster=request.cluster,
             quiet=self.likely.quiet if request.races else frozenset(),
+            homes=frozenset(self.likely.homes.items()),
             in_shared=self._lead_to(Space.SHARED),
             in_global=self._lead_to(Space.GLOBAL),
         )
@@ -147,9 +148,11 @@ class Plan:
         )
         loops = any(has_loops(f) for f in reached_from(self.module, request.entry))
         everywhere = request.races and len(self.blocks) == self.total_blocks
-        if probes >= _BUSY and loops:
-            return 512 if everywhere else 1024
-        return 1024 if everywhere and (loops or probes >= _BUSY) else _MOST_THREADS
+        if probes >= _BUSY and everywhere:
+            return 512 if loops else 768
+        if loops and (probes >= _BUSY or everywhere):
+            return 1024
+        return _MOST_THREADS
 
     @property
     def _shared_room(self) -> int:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from attrs import define, field, frozen
 
-from cuda_lsp.dynamic.gpu.records import Extent
+from cuda_lsp.dynamic.gpu.records import RANGES, Extent
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.origins import Origin, Origins, origins, space_of
 from cuda_lsp.dynamic.runs import Argument, KernelRun, PtxSite, SiteKind
@@ -35,12 +35,14 @@ class Likely:
 
     ``spaces``: where generic addresses lie. ``quiet``: they cannot race in global memory. ``shadows``: of
     buffers (their id), allocations (their start) and variables (their name); of others ``elsewhere``.
+    ``homes``: the one buffer that a site accesses, by its place among those of the arguments.
     """
 
     spaces: Mapping[int, Space] = field(factory=dict[int, Space])
     quiet: frozenset[int] = frozenset()
     shadows: Mapping[Memory, Shadow] = field(factory=dict[Memory, Shadow])
     elsewhere: Shadow = Shadow.ALL
+    homes: Mapping[int, int] = field(factory=dict[int, int])
 
     def shadow(self, memory: Memory) -> Shadow:
         """What is kept of a piece of memory."""
@@ -66,6 +68,7 @@ def likely(module: PtxModule, request: KernelRun, allocations: Sequence[Extent] 
         frozenset(n for n in numbers if uses.is_quiet(request.sites[n], found[n])),
         {memory: _shadow(uses.around(memory)) for memory in uses.modes},
         _shadow(uses.anywhere),
+        dict(uses.homes(found)) if allocations is None else {},
     )
 
 
@@ -117,6 +120,15 @@ class _Uses:
         yield from (e.start for e in inside)
         if not inside and address:
             yield address
+
+    def homes(self, found: Sequence[Origins]) -> Iterator[tuple[int, int]]:
+        """Sites that access one buffer."""
+        buffers = dict.fromkeys(id(b) for a in self.arguments.values() for _, b in a.pointers)
+        places: dict[Memory, int] = {buffer: place for place, buffer in enumerate(buffers) if place < RANGES}
+        for number, origin in enumerate(found):
+            memory = set(self._memory(origin) or ())
+            if len(memory) == 1 and (place := places.get(memory.pop())) is not None:
+                yield number, place
 
     def around(self, memory: Memory) -> set[Mode]:
         """Everything that happens to a piece of memory."""

@@ -209,7 +209,8 @@ def seen_banks(
         ("wavefronts", patterns["wavefronts"]),
         ("ideal", patterns["ideal"]),
     ):
-        once: Any = sums[name].astype(np.uint64).reshape(-1, BANK_COPIES).sum(axis=1)
+        copies: Any = sums[name].astype(np.uint64)
+        once: Any = copies.reshape(-1, BANK_COPIES).sum(axis=1)
         totals[name] = once + (met * weight).sum(axis=1).astype(np.uint64)
     counted = np.flatnonzero(totals["executions"])
     leaders = {int(site): (int(site), 0) for site in counted}
@@ -229,9 +230,10 @@ def seen_banks(
     )
 
 
-def _with_simple_ones(patterns: Records, worst: Records, met: Records) -> tuple[Records, Records]:
+def _with_simple_ones(given: Records, told: Records, met: Records) -> tuple[Records, Records]:
     """The first place of each site counts accesses of one wavefront, whatever their pattern."""
-    patterns, worst = patterns.copy(), worst.copy()
+    patterns: Any = np.array(given)
+    worst: Any = np.array(told)
     patterns["wavefronts"][:, 0] = patterns["ideal"][:, 0] = 1
     only = (worst["worst"] == 0) & (met[:, 0] > 0)
     for name in ("worst", "worst_ways", "worst_ideal"):
@@ -241,8 +243,9 @@ def _with_simple_ones(patterns: Records, worst: Records, met: Records) -> tuple[
 
 def each_thread(where: bytes, blocks: int, threads: int) -> Records:
     """What threads said of where they wait, themselves or for all of their warp: ``(blocks, threads)``."""
-    words = np.frombuffer(where, np.uint32).reshape(blocks, -1, WARP + 1)
-    newest: Records = np.maximum(words[:, :, :WARP], words[:, :, WARP:])
+    told: Any = np.frombuffer(where, np.uint32)
+    words = told.reshape(blocks, -1, WARP + 1)
+    newest: Any = np.maximum(words[:, :, :WARP], words[:, :, WARP:])
     return newest.reshape(blocks, -1)[:, :threads]
 
 

@@ -112,4 +112,5 @@ class AccessProbes:
             of_width = site.atomic and Space.GLOBAL in self.watch.widths
             return probes.global_probe(number, site.bytes, kind, of_width)
         ranges = self.watch.control["ranges"], self.watch.ranges
-        return probes.bounds_probe(number, site.bytes, kind, *ranges, self.labels.new("g"))
+        home = dict(self.watch.homes).get(number)
+        return probes.bounds_probe(number, site.bytes, kind, *ranges, self.labels.new("g"), home)

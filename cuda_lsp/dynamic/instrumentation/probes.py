@@ -168,19 +168,25 @@ def global_probe(site: int, bytes: int, kind: int, of_width: bool = False) -> st
     )
 
 
-def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, label: str) -> str:
-    """As ``global_probe``, without looking for races. ``offset``: of the ranges in the control block."""
+def bounds_probe(
+    site: int, bytes: int, kind: int, offset: int, ranges: int, label: str, home: int | None = None
+) -> str:
+    """As ``global_probe``, without looking for races. ``offset``: of the ranges in the control block.
+
+    ``home``: the range that is meant; only if it is missed others are looked at.
+    """
     lines = ["{ .reg .b64 %d, %n; .reg .b32 %r; .reg .pred %p;"]
-    for number in range(min(ranges, _INLINE_RANGES)):
+    tried = range(min(ranges, _INLINE_RANGES)) if home is None else (home,)
+    for number in tried:
         at = offset + 24 * number
         lines.append(
             f"ld.const.u64 %n, [clsp_control+{at}]; sub.s64 %d, %A, %n; add.s64 %d, %d, {bytes - 1};"
         )
         lines.append(f"ld.const.u64 %n, [clsp_control+{at + 8}];")
-        combine = "setp.lt.u64 %p, %d, %n;" if not number else "setp.lt.or.u64 %p, %d, %n, %p;"
+        combine = "setp.lt.u64 %p, %d, %n;" if number == tried[0] else "setp.lt.or.u64 %p, %d, %n, %p;"
         lines.append(combine)
     if ranges and bytes > 1:
-        lines.append(f"and.b64 %d, %A, {bytes - 1}; setp.eq.and.u64 %p, %d, 0, %p;")
+        lines.append(f"cvt.u32.u64 %r, %A; and.b32 %r, %r, {bytes - 1}; setp.eq.and.u32 %p, %r, 0, %p;")
     if ranges:
         lines.append(f"@%p bra $inside_{label};")
     lines.append("{ .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;")

@@ -23,10 +23,11 @@ COPY = 1 << 11  # of the low word: an asynchronous copy wrote
 class ShadowLayout:
     """Where the detector keeps a block's state, and how fine it looks.
 
-    Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread and,
-    unless ``in_global``, one cell a granule of ``1 << granule_shift`` bytes: first all their readers, then
-    the writers, the other readers and the atomics, a ``plane`` each. ``static_bytes``: of the kernel, at
-    most. ``sampled``: not all blocks are checked. ``calls``: functions find their thread's stamp in memory.
+    Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread, if
+    the kernel ``calls`` functions that have to find it, and, unless ``in_global``, one cell a granule of
+    ``1 << granule_shift`` bytes: first all their readers, then the writers, the other readers and the
+    atomics, a ``plane`` each. ``static_bytes``: of the kernel, at most. ``sampled``: not all blocks are
+    checked.
     """
 
     block: tuple[int, int, int]
@@ -53,7 +54,8 @@ class ShadowLayout:
     @property
     def cells_offset(self) -> int:
         """From the start of dynamic shared memory, bytes; of no use where the cells are ``in_global``."""
-        return self.stamps_offset + (self.threads * STAMP_BYTES + 15) // 16 * 16
+        stamps = self.threads * STAMP_BYTES if self.calls else 0
+        return self.stamps_offset + (stamps + 15) // 16 * 16
 
     @property
     def plane(self) -> int:
