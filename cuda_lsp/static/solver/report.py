@@ -29,6 +29,7 @@ from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed,
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
+from cuda_lsp.static.solver.repeats import repeated_in
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
@@ -56,7 +57,7 @@ def race_finding(
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or c.OnData("what memory holds")
+        doubt = doubt or c.OnData("whether it divides by 0" if _divides(p) else "what memory holds")
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -123,6 +124,12 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
+def _divides(p: Problem) -> bool:
+    """The pair divides by something that may be 0."""
+    divisors = (part.args[1] for part in t.subterms(p.formula) if part.op in (Op.DIV, Op.REM))
+    return any(divisor.lo <= 0 <= divisor.hi for divisor in divisors)
+
+
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
     """The unknown value that the pair's formula mentions."""
     for part in t.subterms(p.formula):
@@ -157,6 +164,8 @@ def _diagnosis(
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
+    if status is Status.POSSIBLE and isinstance(doubt, c.OnData) and not query.summary.locks:
+        doubt = repeated_in(p, facts, query) or doubt
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array
