@@ -142,6 +142,13 @@ class Unordered:
 
 
 @frozen
+class Repeated:
+    """Whether the array holds a number twice."""
+
+    array: str
+
+
+@frozen
 class Unconfirmed:
     """Arguments that the first tier made up; with all of them open the solver could not confirm it."""
 
@@ -177,7 +184,7 @@ class Open(enum.Enum):
     ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 
 
-Doubt = OnData | Uneven | Unordered | Unconfirmed | UpToLibrary | Open
+Doubt = OnData | Uneven | Unordered | Repeated | Unconfirmed | UpToLibrary | Open
 
 
 @frozen

@@ -215,6 +215,8 @@ def doubt(of: Doubt) -> str:
             return f"whether `{parameter}` is a multiple of {divisor}"
         case c.Unordered(array):
             return f"whether `{array}` ascends"
+        case c.Repeated(array):
+            return f"whether `{array}` holds a number twice"
         case c.Unconfirmed(made_up):
             return f"arguments that nothing in the file tells ({conditions(made_up)})"
         case c.UpToLibrary(call):

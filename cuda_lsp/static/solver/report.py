@@ -29,6 +29,7 @@ from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed,
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Query, is_linear
+from cuda_lsp.static.solver.repeats import repeated_in
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
@@ -57,7 +58,8 @@ def race_finding(
             return None
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
-        doubt = doubt or (Open.ARGUMENTS if known else c.OnData("what memory holds"))
+        memory = c.OnData("whether it divides by 0" if _divides(p) else "what memory holds")
+        doubt = doubt or (Open.ARGUMENTS if known and not _divides(p) else memory)
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -139,6 +141,12 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
+def _divides(p: Problem) -> bool:
+    """The pair divides by something that may be 0."""
+    divisors = (part.args[1] for part in t.subterms(p.formula) if part.op in (Op.DIV, Op.REM))
+    return any(divisor.lo <= 0 <= divisor.hi for divisor in divisors)
+
+
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
     """The unknown value that the pair's formula mentions."""
     for part in t.subterms(p.formula):
@@ -180,6 +188,8 @@ def _diagnosis(
             parameters = query.parameters(query.complete(t.and_(facts, p.formula), p))
             names = sorted({x.args[0] for x in parameters} & arguments.keys())
             conditions = (c.Example(tuple((n, arguments[n]) for n in names)),) if names else ()
+    if status is Status.POSSIBLE and isinstance(doubt, c.OnData) and not query.summary.locks:
+        doubt = repeated_in(p, facts, query) or doubt
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array

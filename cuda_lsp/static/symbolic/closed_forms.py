@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Var
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.scene import Scene
@@ -120,11 +120,14 @@ def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Head
     behind = {var: marks.replaced(after[var], closed) for var in pending}
     bases, unit = _bases(pending, marks, entry, behind), _unit((entry, behind), pending)
     for var in pending:
-        first = entry[var]
-        if isinstance(first, PointerValue):
+        first, numbers = entry[var], isinstance(entry[var], Term) and isinstance(after[var], Term)
+        step = _common(_steps(var, marks, after, k))
+        if step is not None:
+            closed[var] = _stepped(scene, k, var, levels[var], first, step)
+        elif isinstance(first, PointerValue):
             closed[var] = _moved(scene, k, var, levels[var], first, bases[var], unit)
         else:
-            closed[var] = _havoc(scene, k, var, levels[var], first, marks.numbers[var], after[var])
+            closed[var] = _havoc(scene, k, var, levels[var]) if numbers else NOWHERE
     return closed
 
 
@@ -265,8 +268,7 @@ def _moved(
     )
     if len(arrays) < len(bases) or len(arrays) > budgets.MOST_BASES:
         return NOWHERE
-    name, operands = f"?{scene.number()}", (*scene.iterators, k)
-    scene.unknowns[name] = f"how `{var.name or 'a pointer'}` changes from round to round"
+    name, operands = _changed(scene, var), (*scene.iterators, k)
     place = t.scale(t.apply(name, level, operands), unit)
     which = t.apply(f"{name}!", level, operands, 0, len(arrays) - 1)
     scene.unknowns[f"{name}!"] = scene.unknowns[name]
@@ -280,33 +282,58 @@ def _moved(
     return choose(t.eq(k, t.ZERO), first, later)
 
 
-def _havoc(scene: Scene, k: Term, var: Var, level: Level, first: Value, mark: Term, value: Value) -> Value:
-    """Anything; of a number that only grows, or only shrinks, in equal steps, no more than it may."""
-    if not isinstance(first, Term) or not isinstance(value, Term):
-        return NOWHERE
+def _steps(var: Var, marks: Marks, after: Header, k: Term) -> list[Term]:
+    """What one round adds, or another, each the same in all rounds; empty: nobody knows."""
+    value, by = after[var], None
+    if isinstance(value, Term):  # a pointer's variable stays one
+        by = t.sub(value, marks.numbers[var]) if isinstance(var.type, Int) else None
+    elif len(value.targets) == 1 and var in marks.places:
+        target = value.targets[0]
+        same = target.array is marks.places[var] and target.condition is t.TRUE
+        by = target.offset if same else None
+    steps = _branches(by) if by is not None else []
+    return [] if any(marks.mentioned(step, after, k) for step in steps) else steps
+
+
+def _stepped(scene: Scene, k: Term, var: Var, level: Level, first: Value, step: Term) -> Value:
+    """Where it began, and so many steps further: of what only grows, or only shrinks, in equal steps."""
+    taken = t.mul(t.apply(_changed(scene, var), level, (*scene.iterators, k), 0), step)
+    if isinstance(first, Term):
+        return t.add(first, taken)
+    return PointerValue(tuple(Target(x.condition, x.array, t.add(x.offset, taken)) for x in first.targets))
+
+
+def _havoc(scene: Scene, k: Term, var: Var, level: Level) -> Term:
+    """Any number."""
+    return t.apply(_changed(scene, var), level, (*scene.iterators, k), *type_range(var.type))
+
+
+def _changed(scene: Scene, var: Var) -> str:
+    """A name for how often, or to what, a loop changes a variable."""
     name = f"?{scene.number()}"
-    scene.unknowns[name] = f"how `{var.name or 'a value'}` changes from round to round"
-    operands = (*scene.iterators, k)
-    steps = _conditional_steps(value, mark) if isinstance(var.type, Int) else None
-    if steps and (min(steps) >= 0 or max(steps) <= 0):
-        sign = 1 if min(steps) >= 0 else -1
-        taken = t.apply(name, level, operands, 0)
-        return t.add(first, t.scale(taken, sign * math.gcd(*steps)))
-    return t.apply(name, level, operands, *type_range(var.type))
+    what = "a pointer" if isinstance(var.type, Pointer) else "a value"
+    scene.unknowns[name] = f"how `{var.name or what}` changes from round to round"
+    return name
 
 
-def _conditional_steps(value: Term, mark: Term) -> list[int] | None:
-    """Constant increments over every branch of ``value``, or None."""
-    if value.op is Op.ITE:
-        a, b = _conditional_steps(value.args[1], mark), _conditional_steps(value.args[2], mark)
-        return a + b if a is not None and b is not None else None
-    step = t.sub(value, mark)
-    if step.is_const:
-        return [step.value]
-    inner = [atom for atom in step.parts if atom.op is Op.ITE]
-    if len(inner) == 1 and t.monomials(step).get((inner[0],)) == 1:
-        rest = t.sub(value, inner[0])
-        a = _conditional_steps(t.add(rest, inner[0].args[1]), mark)
-        b = _conditional_steps(t.add(rest, inner[0].args[2]), mark)
-        return a + b if a is not None and b is not None else None
-    return None
+def _common(steps: Sequence[Term]) -> Term | None:
+    """What all steps are so many times of, none of them back; None: there is no such number."""
+    sizes = dict.fromkeys(step for step in steps if step is not t.ZERO)
+    if len(sizes) == 1:
+        return next(iter(sizes))
+    known = [step.value for step in sizes if step.is_const]
+    if not known or len(known) < len(sizes) or not (min(known) >= 0 or max(known) <= 0):
+        return None
+    return t.const(math.gcd(*known) * (1 if min(known) >= 0 else -1))
+
+
+def _branches(step: Term) -> list[Term]:
+    """A sum in each case of its one choice, and of choices in that; empty: there are several."""
+    inner = [atom for atoms in t.monomials(step) for atom in atoms if atom.op is Op.ITE]
+    if not inner:
+        return [step]
+    if len(inner) > 1 or t.monomials(step).get((inner[0],)) != 1:
+        return []
+    rest = t.sub(step, inner[0])
+    both = [_branches(t.add(rest, case)) for case in inner[0].args[1:]]
+    return [x for case in both for x in case] if all(both) else []

@@ -1,0 +1,51 @@
+"""What a scatter's verdict asks of the array that it reads its places from."""
+
+from __future__ import annotations
+
+import pytest
+from extract_kernels import lowered
+
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solver.solve import refine_kernel
+
+KERNEL = """
+__global__ void k(float* out, const int* id, const int* flag, const float* in, int n, int width) {{
+    int i = blockIdx.x;
+    if (i >= n) return;
+    {body}
+}}
+"""
+ROWS = "for (int c = threadIdx.x; c < width; c += blockDim.x) "
+
+
+def reasons(body: str) -> tuple[str, ...]:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    result = refine_kernel(lowered(KERNEL.format(body=body)), [launch], GpuModel("test", (9, 0)))
+    assert result.verdict is Verdict.UNDECIDED
+    return result.reasons
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (threadIdx.x == 0) out[id[i]] = in[i];",
+        "if (threadIdx.x == 0 && flag[i]) out[id[i]] = in[i];",
+        ROWS + "out[id[i] * width + c] = in[i * width + c];",
+        ROWS + "if (flag[i] > c) out[id[i] * width + c] = in[i * width + c];",
+    ],
+)
+def test_a_scatter_asks_whether_an_id_stands_twice(body: str) -> None:
+    assert reasons(body) == ("whether `id` holds a number twice",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (threadIdx.x == 0) out[id[i] / 2] = in[i];",  # different ids may share an element
+        "if (threadIdx.x == 0) out[id[i] + id[i + 1]] = in[i];",
+        "if (threadIdx.x == 0) { out[id[i]] = in[i]; out[flag[i]] = in[i]; }",  # ids of two arrays
+    ],
+)
+def test_what_unlike_ids_do_not_keep_apart_asks_for_more(body: str) -> None:
+    assert any(reason != "whether `id` holds a number twice" for reason in reasons(body))
