@@ -65,7 +65,8 @@ def unwrapped(term: Term, guard: Term) -> Term:
 
 def pinned(term: Term, guard: Term) -> Term:
     """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``."""
-    known = {atom: const(int(low)) for atom, (low, high) in bounds_of(guard, equations=False).items() if low == high}
+    bounds = bounds_of(guard, equations=False).items()
+    known = {atom: const(int(low)) for atom, (low, high) in bounds if low == high}
     return substitute(term, known) if known else term
 
 
