@@ -199,7 +199,7 @@ class _Reader(Sizes):
         return [t.sub(x, t.ONE) for x in self._common(first, second)]
 
     def _in_rows(self, digit: _Digit, run: list[_Digit]) -> bool:
-        """What stands below is a column that may be taken to stay within its row, of some parameters' width."""
+        """What stands below is a column that may be taken to stay within its row, as wide as sizes say."""
         unit = run[0].weight
         width = exactly_divided(digit.weight, unit)
         names = [x for x in t.subterms(width) if x.op is Op.SYMBOL] if width is not None else []

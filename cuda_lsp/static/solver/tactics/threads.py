@@ -1,8 +1,8 @@
 """Addresses that hang on the thread's index in its block alone, and on rounds of short loops: one by one.
 
 Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``), and in a few
-rounds. Where all else of the two addresses is the same for both threads, a table of a block's threads, in each
-of their rounds, tells at once whether two meet.
+rounds. Where all else of the two addresses is the same for both threads, a table of a block's threads, in
+each of their rounds, tells at once whether two meet.
 """
 
 from __future__ import annotations
