@@ -56,3 +56,43 @@ def test_the_value_stays_wherever_the_guard_holds(guards: list[Term], one: Term,
     there, before, after = (tabulated(x, COLUMNS) for x in (guard, term, t.chosen(term, guard)))
     assert there is not None and before is not None and after is not None
     assert (before[there] == after[there]).all()
+
+
+def test_a_choice_by_one_bit_is_a_sum() -> None:
+    odd = t.floor_mod(K, 2)
+    for condition in (t.lt(t.ZERO, odd), t.le(t.ONE, odd), t.eq(odd, t.ONE), t.not_(t.le(odd, t.ZERO))):
+        assert t.chosen(t.ite(condition, t.const(4), t.ONE), t.TRUE) is t.add(t.ONE, t.scale(odd, 3))
+    even = t.ite(t.eq(odd, t.ZERO), t.const(4), t.ONE)
+    assert t.chosen(even, t.TRUE) is t.sub(t.const(4), t.scale(odd, 3))
+
+
+def test_where_both_sides_are_one_it_is_the_other() -> None:
+    largest = t.maximum(N, t.ONE)
+    assert t.chosen(largest, t.le(t.ONE, N)) is N
+    assert t.chosen(largest, t.le(t.ZERO, N)) is largest
+
+
+@given(st.lists(conditions(1), min_size=1, max_size=4))
+@examples(300)
+def test_no_value_that_a_guard_admits_is_out_of_its_bounds(guards: list[Term]) -> None:
+    guard = t.and_(*guards)
+    there = tabulated(guard, COLUMNS)
+    assert there is not None
+    for equations in (False, True):
+        for atom, (low, high) in t.bounds_of(guard, equations).items():
+            values = COLUMNS[atom][there]
+            assert (values >= low).all() and (values <= high).all()
+
+
+BITS = (t.floor_mod(K, 2), t.sub(t.ONE, t.floor_mod(K, 2)), t.floor_div(K, 4))
+
+
+@given(st.sampled_from(BITS), conditions(0))
+@examples(100)
+def test_bits_keep_their_values(bit: Term, guard: Term) -> None:
+    for condition in (t.le(bit, t.ZERO), t.lt(t.ZERO, bit), t.eq(bit, t.ZERO), t.eq(bit, t.ONE)):
+        term = t.ite(condition, t.const(7), t.const(-2))
+        before, after = tabulated(term, COLUMNS), tabulated(t.chosen(term, guard), COLUMNS)
+        there = tabulated(guard, COLUMNS)
+        assert before is not None and after is not None and there is not None
+        assert (before[there] == after[there]).all()

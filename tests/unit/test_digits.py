@@ -16,12 +16,8 @@ INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 
 
 def answer(body: str, block: int = 64, grid: int | None = None, seconds: float = 2.0) -> SolverResult:
-    text = (
-        "__global__ void k(float* a, const int* ids, int A, int B, int C, int D) { float4 v = {}; "
-        + INDEX
-        + body
-        + " }"
-    )
+    text = "__global__ void k(float* a, const int* ids, int A, int B, int C, int D) { float4 v = {}; "
+    text += INDEX + body + " }"
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=LaunchSource.FILE)
     return refine_kernel(lowered(text), [launch], GPU, Budget(kernel=seconds, query=0.1))
 
@@ -61,7 +57,8 @@ PROVED = {
     "a tile in a grid-stride loop": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x)"
     " for (int y = 0; y < C; y++) for (int x = 0; x < D; x++) a[s/B*B*C*D + (y*D + x)*B + s%B] = 1;",
     "a pointer that moves with the loops": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x) {"
-    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x < D; x++) { *p = 1; p += B; } }",
+    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x < D; x++)"
+    " { *p = 1; p += B; } }",
     "what memory bounds, in layers": "if (i < A*B) for (int k = 0; k < ids[i]; k++)"
     " a[((i/B)*B + (B-1 - i%B))*C + k] = 1;",
     "known extents": "if (i < 645120)"
@@ -107,7 +104,8 @@ NOT_PROVED = {
     "a tile that reaches into the next": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x)"
     " for (int y = 0; y <= C; y++) for (int x = 0; x < D; x++) a[s/B*B*C*D + (y*D + x)*B + s%B] = 1;",
     "a pointer that moves too far": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x) {"
-    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x <= D; x++) { *p = 1; p += B; } }",
+    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x <= D; x++)"
+    " { *p = 1; p += B; } }",
     "what memory bounds, turned by another row": "if (i < A*B) for (int k = 0; k < ids[i]; k++)"
     " a[((i/B)*B + (B-1 - i%A))*C + k] = 1;",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",

@@ -83,9 +83,8 @@ class Copies:
         """When the access is reached, without choices that what is told has made."""
         known = self._guards.get(access)
         if known is None:
-            known = self._guards[access] = t.and_(
-                *(t.chosen(c, self.told) for c in t.conjuncts(access.guard))
-            )
+            conditions = (t.chosen(c, self.told) for c in t.conjuncts(access.guard))
+            known = self._guards[access] = t.and_(*conditions)
         return self.of(known, thread)
 
     def place(self, access: Access, thread: int) -> Term:
@@ -203,11 +202,10 @@ def refuted(p: Problem, axes: Mapping[Axis, Term]) -> bool:
 
 def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
     """Both accesses are the business of one thread, ``threadIdx.x == 0``, of the block (or of one block)."""
-    told = [
-        axes[axis].args[0] for axis in (TID if p.pair.relation.same_block else BID) if not axes[axis].is_const
-    ]
+    told_apart = [axes[axis] for axis in (TID if p.pair.relation.same_block else BID)]
+    names = [x.args[0] for x in told_apart if not x.is_const]
     only = {x.args[0]: value for x, value in _only_values(p.guards) if x.op is Op.SYMBOL}
-    return all(only.get(f"{name}#1", -1) == only.get(f"{name}#2", -2) for name in told)
+    return all(only.get(f"{name}#1", -1) == only.get(f"{name}#2", -2) for name in names)
 
 
 def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
@@ -218,9 +216,8 @@ def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
         if len(varying) == 1 and len(sums) <= 2 and (len(sums) == 1 or () in sums):
             ((atom, factor),), constant = varying, sums.get((), 0)
             value = -constant // factor
-            if part.op is Op.EQ and value * factor == -constant:
-                yield atom, value
-            elif part.op is Op.LE and factor > 0 and atom.lo == value:
+            least = part.op is Op.LE and factor > 0 and atom.lo == value
+            if least or (part.op is Op.EQ and value * factor == -constant):
                 yield atom, value
 
 

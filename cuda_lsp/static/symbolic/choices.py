@@ -1,8 +1,8 @@
 """Choices that conditions have made already: ``n > 0 ? n : 0`` where ``k < n`` and ``k`` counts rounds.
 
-How often a loop runs, how large a tile is at the border, which of two layouts: terms choose by conditions that
-hold, or do not, wherever the access is reached. Decided are comparisons, by what the guard says itself and by
-the intervals that it leaves. Choices by one bit are sums: ``x % 2 > 0 ? 4 : 0`` is ``4 * (x % 2)``.
+How often a loop runs, how large a tile is at the border, which of two layouts: terms choose by conditions
+that hold, or do not, wherever the access is reached. Decided are comparisons, by what the guard says itself
+and by the intervals that it leaves. Choices by one bit are sums: ``x % 2 > 0 ? 4 : 0`` is ``4 * (x % 2)``.
 """
 
 from __future__ import annotations
@@ -50,12 +50,10 @@ def _bit(condition: Term) -> Term | None:
 def _larger(part: Term, known: Mapping[Term, Interval]) -> bool | None:
     """Which side of ``x <= 8 ? 8 : x`` it is, where both are one if ``x`` is 8."""
     condition, then, otherwise = part.args
-    if condition.op is not Op.LE or sub(otherwise, then) not in (
-        condition.args[0],
-        scale(condition.args[0], -1),
-    ):
-        return None
-    return False if interval_of(monomials(condition.args[0]), known)[0] >= 0 else None
+    difference = condition.args[0]
+    equal = sub(otherwise, then) in (difference, scale(difference, -1))
+    above = condition.op is Op.LE and equal and interval_of(monomials(difference), known)[0] >= 0
+    return False if above else None
 
 
 def _decided(condition: Term, known: Mapping[Term, Interval], said: frozenset[Term]) -> bool | None:

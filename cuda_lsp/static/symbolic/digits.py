@@ -151,11 +151,15 @@ class _Reader(Sizes):
         """
         runs: list[list[_Digit]] = [[]]
         for i, digit in enumerate(ordered):
-            if runs[-1] and all(exactly_divided(d.weight, digit.weight) for d in ordered[i + 1 :]):
-                if self._apart(digit, runs[-1], ordered[:i]) or self._in_rows(digit, runs[-1]):
-                    runs.append([])
+            if runs[-1] and self._is_cut(digit, runs[-1], ordered[:i], ordered[i + 1 :]):
+                runs.append([])
             runs[-1].append(digit)
         return runs
+
+    def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
+        if not all(exactly_divided(d.weight, digit.weight) for d in above):
+            return False
+        return self._apart(digit, run, below) or self._in_rows(digit, run)
 
     def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         """Everything below the digit differs by less than its weight.
@@ -195,7 +199,7 @@ class _Reader(Sizes):
         return [t.sub(x, t.ONE) for x in self._common(first, second)]
 
     def _in_rows(self, digit: _Digit, run: list[_Digit]) -> bool:
-        """What stands below is a column that may be taken to stay within a row, which is as wide as parameters say."""
+        """What stands below is a column that may be taken to stay within its row, as wide as sizes say."""
         unit = run[0].weight
         width = exactly_divided(digit.weight, unit)
         names = [x for x in t.subterms(width) if x.op is Op.SYMBOL] if width is not None else []

@@ -99,8 +99,8 @@ def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> F
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``; ``above_zero``: what they keep above 0. ``shifts``: parameters that were taken not to be
-    negative; None: none may be.
+    ``bounds``: what conditions say, as ``upper_bounds``; ``above_zero``: what they keep above 0. ``shifts``:
+    parameters that were taken not to be negative; None: none may be.
     """
 
     free: frozenset[str]

@@ -1,4 +1,4 @@
-"""Pairs that differ in conditions on data only, proved at once: with the conditions of all of them they are one."""
+"""Pairs that differ in conditions on data only, proved at once: with what all ask for they are one pair."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Addresses that hang on the thread's index in its block alone, and on rounds of short loops: one by one.
 
-Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``). Where all else of
-the two addresses is the same for both threads, a table of a block's threads, in each of their rounds, tells at
-once whether two meet.
+Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``), and in a few
+rounds. Where all else of the two addresses is the same for both threads, a table of a block's threads, in
+each of their rounds, tells at once whether two meet.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def apart(pair: OpenPair) -> Proved | None:
 
 
 def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tuple[Column, Column] | None:
-    """Threads, by number, and addresses where they come by, in each of their rounds; None: it hangs on more."""
+    """Numbers of threads, and their addresses in rounds in which they come by; None: it hangs on more."""
     own = t.and_(*(c for c in t.conjuncts(guards) if side(c) == (FIRST if thread == 1 else SECOND)))
     of_thread = [
         t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi) for axis in axes
