@@ -47,9 +47,10 @@ from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
-from cuda_lsp.static.launches.arguments import free_scalars, in_address, sample
+from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
+from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
@@ -312,7 +313,7 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
 
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
-        named = in_address(kernel, finding.site)
+        named = between_lanes(kernel, finding.site)
         values = tuple((name, value) for name, value in example.values if name in named)
         return finding.needing(Example(values, sampled=True)) if values else finding
     if finding.code in _UP_TO_SIZES and finding.certain:

@@ -105,3 +105,15 @@ def test_a_conflict_of_an_assumed_block_that_others_do_not_have_is_only_possible
 def test_a_conflict_of_every_block_is_a_warning():
     text = FOLDED.replace("threadIdx.y * 33 + threadIdx.x * FACTOR", "threadIdx.x * 2")
     assert severities(text) == [Severity.WARNING]
+
+
+def test_sizes_that_move_all_lanes_alike_are_not_told():
+    (found,) = messages(
+        PITCH.replace("threadIdx.x * STRIDE", "(blockIdx.x * n + threadIdx.x) * 8"), Code.UNCOALESCED_ACCESS
+    )
+    assert found.endswith("instead of 4")
+    (found,) = messages(
+        PITCH.replace("threadIdx.x * STRIDE", "blockIdx.x * n + threadIdx.x / 2 * pitch"),
+        Code.UNCOALESCED_ACCESS,
+    )
+    assert "pitch = " in found and "n = " not in found

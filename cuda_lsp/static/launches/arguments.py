@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from cuda_lsp.ir.program import Assign, Expr, Kernel, Var
+from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import accesses, variables, walk
-from cuda_lsp.model import LaunchConfig, Site
+from cuda_lsp.model import LaunchConfig
 
 _STRIDE = re.compile(r"\A(.*strides?_?)\[(\d+)\]\Z")
 
@@ -49,23 +48,6 @@ def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> 
         whole = all(isinstance(t := types[name], Int) and n <= t.maximum for name, n in made.items())
         strides |= made if whole and len(axes) > 1 else {}
     return {**values, **strides}
-
-
-def in_address(kernel: Kernel, site: Site) -> frozenset[str]:
-    """The integer parameters that the addresses of the accesses at a place are made of."""
-    made: dict[Var, list[Expr]] = {}
-    waiting: list[Expr] = []
-    for s in walk(kernel.body):
-        if isinstance(s, Assign):
-            made.setdefault(s.var, []).append(s.value)
-        waiting += [pointer for pointer, _, at in accesses(s) if at.range == site.range]
-    seen: set[Var] = set()
-    while waiting:
-        for var in variables(waiting.pop()):
-            if var not in seen:
-                seen.add(var)
-                waiting += made.get(var, ())
-    return frozenset(p.name for p in kernel.params if p in seen and isinstance(p.type, Int))
 
 
 def enumerators(kernel: Kernel, free: Iterable[str], turn: int) -> dict[str, int]:
