@@ -39,6 +39,7 @@ from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
+from cuda_lsp.frontend.host.named_launches import named_launches
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
@@ -56,7 +57,7 @@ from cuda_lsp.model import Site
 
 _T = TypeVar("_T")
 _LAUNCH = re.compile(
-    r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
+    r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch|\bdim3\b"
 )
 _MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
@@ -139,7 +140,8 @@ def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for launch in (*configured_launches(host), *graph_launches(host), *object_launches(host)):
+    others = (configured_launches, graph_launches, object_launches, named_launches)
+    for launch in itertools.chain.from_iterable(find(host) for find in others):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
