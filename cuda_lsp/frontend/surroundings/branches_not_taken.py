@@ -15,8 +15,7 @@ from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.surroundings.named_elsewhere import declaration_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.M)
-_DEFINED = re.compile(r"\A\s*(?:defined\s*\(?\s*)?([A-Za-z]\w*)\s*\)?\s*\Z")
-_COMPARED = re.compile(r"\A\s*([A-Za-z]\w*)\s*(?:>=|>|==)\s*(\d{1,9})[uUlL]*\s*\Z")
+_TOKEN = re.compile(r"\w+|[<>=!]=|[^\s\w()]")
 _MOST_NAMES = 24
 _MOST_SWITCHES = 8
 
@@ -56,11 +55,17 @@ def _conditions(text: str, place: int) -> list[str]:
 
 def _switch(condition: str) -> Iterator[tuple[str, int | None]]:
     """The macros that make a condition hold, where it asks for some and for nothing else."""
-    parts = condition.split("&&")
-    told = [(_DEFINED.match(part), _COMPARED.match(part)) for part in parts]
-    if condition.strip() and all(defined or compared for defined, compared in told):
-        for defined, compared in told:
-            if compared is not None:
-                yield compared[1], int(compared[2]) + 1
-            elif defined is not None:
-                yield defined[1], None
+    asked = [_asked(_TOKEN.findall(part)) for part in condition.split("&&")]
+    yield from (one for one in asked if one is not None and None not in asked)
+
+
+def _asked(words: Sequence[str]) -> tuple[str, int | None] | None:
+    """What one part of a condition asks for; None: something else than a macro, or a larger number."""
+    words = words[1:] if words[:1] == ["defined"] else words
+    if not words or not words[0].isidentifier() or words[0].startswith("_"):
+        return None
+    if len(words) == 1:
+        return words[0], None
+    digits = words[-1].rstrip("uUlL")
+    compared = len(words) == 3 and words[1] in (">=", ">") and digits.isdigit() and len(digits) < 10
+    return (words[0], int(digits) + 1) if compared else None
