@@ -149,7 +149,13 @@ def _end_of(source: Source, loop: Statement, barrier: str) -> _Place:
 def _farther(
     source: Source, barrier: str, around: Sequence[Statement], loops: Sequence[Statement]
 ) -> Iterator[_Place]:
-    """Before and behind the statements around both, and at the beginnings of their loops."""
+    """Before and behind the statements around both, at the beginnings of loops, at ends of blocks of theirs.
+
+    Where a block ends, objects of it end.
+    """
+    if len(around) > 1 and around[-1].form is Form.BLOCK and around[-2].form is Form.BLOCK:
+        said = f"at the end of the block of line {source.position(around[-1].start).line}"
+        yield _Place(at_end(source, around[-1], barrier), said)
     for loop in loops:
         said = f"at the beginning of the loop on line {source.position(loop.start).line}"
         yield _Place(at_beginning(source, loop.parts[0], barrier), said)
