@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from cuda_lsp.model import Code, FileReport, Finding, Site, SourceRange
+from cuda_lsp.model import Code, FileReport, Finding, RaceKind, Site, SourceRange
 from cuda_lsp.repair import RepairKind
 from cuda_lsp.repairs.branches import lifted
 from cuda_lsp.repairs.candidate import Candidate, Edit, edited
@@ -49,6 +49,8 @@ class _Place:
 def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
     """Barriers that may order the two accesses of a race."""
     del report
+    if _is_one_moment(source, finding):
+        return
     words = () if _between_blocks(finding) else BARRIERS.get(finding.code, ())
     of_grid = _of_grid(source, finding) if finding.code is Code.GLOBAL_RACE else ()
     for barrier in (*of_grid, *words):
@@ -57,6 +59,15 @@ def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[C
             for place in _places(source, barrier, first, second):
                 if barrier != BARRIER or come_to_barriers(source, place.edits):
                     yield Candidate(kind, f"Insert {barrier} {place.said}", place.edits)
+
+
+def _is_one_moment(source: Source, finding: Finding) -> bool:
+    """Whether threads store in one statement that each comes to once: nothing can stand between them."""
+    there = finding.related[0].site if finding.related else finding.site
+    if finding.kind is not RaceKind.WAW or _chain(finding.site) != _chain(there):
+        return False
+    path = source.statements.path(source.offset(finding.site.range.start)) if source.has(there.range) else []
+    return bool(path) and not finding.site.calls and all(s.form is not Form.LOOP for s in path)
 
 
 def _of_grid(source: Source, finding: Finding) -> tuple[str, ...]:
@@ -149,7 +160,13 @@ def _end_of(source: Source, loop: Statement, barrier: str) -> _Place:
 def _farther(
     source: Source, barrier: str, around: Sequence[Statement], loops: Sequence[Statement]
 ) -> Iterator[_Place]:
-    """Before and behind the statements around both, and at the beginnings of their loops."""
+    """Before and behind the statements around both, at the beginnings of loops, at ends of blocks of theirs.
+
+    Where a block ends, objects of it end.
+    """
+    if len(around) > 1 and around[-1].form is Form.BLOCK and around[-2].form is Form.BLOCK:
+        said = f"at the end of the block of line {source.position(around[-1].start).line}"
+        yield _Place(at_end(source, around[-1], barrier), said)
     for loop in loops:
         said = f"at the beginning of the loop on line {source.position(loop.start).line}"
         yield _Place(at_beginning(source, loop.parts[0], barrier), said)

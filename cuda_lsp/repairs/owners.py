@@ -117,7 +117,8 @@ def _conditions(
         yield from ((RepairKind.ONE_STORES, condition) for condition in _one_for_all(names, access, finding))
     written = [parsed(subscript) for subscript in subscripts(access)]
     found: list[tuple[RepairKind, str]] = []
-    for depth in (0, 1, 3):
+    # A read that is not made is 0: only what is written in its own subscript says that this is meant.
+    for depth in (0, 1, 3) if stores else (0,):
         for subscript in reversed(written):
             for part in parsed(names.resolved(subscript.text, depth)).all():
                 found += [(RepairKind.GUARD, condition) for condition in _below_width(names, part)]

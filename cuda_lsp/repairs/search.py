@@ -25,8 +25,8 @@ _MOST_CANDIDATES = 20
 and each costs an execution."""
 _MOST_PROOFS = 8
 """Likewise, of candidates that do not verify then: each may cost seconds of the solver's."""
-_MOST_PROOFS_OF_FILE = 80
-"""The same of a file whose repairs are composed."""
+_MOST_PROOFS_OF_FILE, _OF_KERNEL = 80, 10
+"""The same of a file whose repairs are composed, or so many for each of its kernels."""
 
 
 def every_one(_: object) -> bool:
@@ -171,10 +171,10 @@ def composed(
     """All findings (``of`` which it is asked) mended that can be, the worst first. ``report``: finished."""
     found = Composition(text, report)
     given_up: set[str] = set()
-    counted = _Counted(trials)
+    counted, most = _Counted(trials), max(_MOST_PROOFS_OF_FILE, _OF_KERNEL * len(report.kernels))
     while True:
         left = [(f, name) for f, name in identified(found.report.findings) if of(f) and name not in given_up]
-        if not left or counted.proofs - len(found.repairs) > _MOST_PROOFS_OF_FILE:
+        if not left or counted.proofs - len(found.repairs) > most:
             return found
         finding, name = min(left, key=lambda known: known[0].effective_severity)
         step = mended(Source(path, found.text), found.report, finding, counted, wanted)

@@ -262,3 +262,13 @@ def test_a_barrier_object_waits_for_all_threads_of_its_block(count: str) -> None
     found = mended("#include <cuda/barrier>\n" + kernel(OBJECT % count))
     assert "init(&bar, blockDim.x);" in found.text and "__syncthreads();\n    out" not in found.text
     assert not found.report.findings and found.report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+def test_reads_of_what_other_blocks_store_are_not_left_out() -> None:
+    body = """
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    t[i] = i;
+    __syncthreads();
+    if (i > 0) out[i] = t[i - 1];"""
+    text = launched(body, "int* t, int* out")
+    assert after(text) == text
