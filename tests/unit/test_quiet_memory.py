@@ -49,6 +49,8 @@ def test_what_is_loaded_or_put_together_may_point_anywhere() -> None:
     loaded = "ld.param.u64 %rd1, [k_0]; ld.u64 %rd2, [%rd1]; add.s64 %rd3, %rd1, %rd2; st.u32 [%rd3], %r1;"
     assert found(loaded, "st.u32") == frozenset()
     assert found("mov.b64 %rd1, {%r1, %r2}; st.u32 [%rd1], %r1;", "st.u32") == frozenset()
+    copied = "mov.b64 %rd1, k_0; ld.param.u64 %rd2, [%rd1]; ld.param.u64 %rd3, [k_1];"
+    assert found(f"{copied} selp.b64 %rd4, %rd2, %rd3, %p1; st.u32 [%rd4], %r1;", "st.u32") == frozenset()
 
 
 def test_a_generic_address_of_a_shared_variable_lies_in_shared_memory() -> None:
