@@ -18,6 +18,7 @@ from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.gpu.quiet import Likely, Shadow, likely
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.calm import calm_intervals
+from cuda_lsp.dynamic.ptx.functions import most_held
 from cuda_lsp.dynamic.ptx.origins import Origin, origins, space_of
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level, PtxSite, SiteKind
@@ -49,6 +50,8 @@ def test_what_is_loaded_or_put_together_may_point_anywhere() -> None:
     loaded = "ld.param.u64 %rd1, [k_0]; ld.u64 %rd2, [%rd1]; add.s64 %rd3, %rd1, %rd2; st.u32 [%rd3], %r1;"
     assert found(loaded, "st.u32") == frozenset()
     assert found("mov.b64 %rd1, {%r1, %r2}; st.u32 [%rd1], %r1;", "st.u32") == frozenset()
+    copied = "mov.b64 %rd1, k_0; ld.param.u64 %rd2, [%rd1]; ld.param.u64 %rd3, [k_1];"
+    assert found(f"{copied} selp.b64 %rd4, %rd2, %rd3, %p1; st.u32 [%rd4], %r1;", "st.u32") == frozenset()
 
 
 def test_a_generic_address_of_a_shared_variable_lies_in_shared_memory() -> None:
@@ -128,6 +131,15 @@ def calm(body: str) -> tuple[int, int]:
     }
     found = calm_intervals(function, lambda n: (n, sites[n]) if n in sites else None, lambda n: True)
     return len(found.barriers), len(found.reads)
+
+
+def test_registers_are_held_from_their_first_mention_to_their_last() -> None:
+    def held(body: str) -> int:
+        return most_held(read_module(kernel(body)).entries["k"])
+
+    assert held("mov.u32 %r1, 1; mov.u32 %r2, 2; add.u32 %r1, %r1, %r2;") == 2
+    assert held("mov.u32 %r1, 1; mov.u32 %r2, %r1; mov.u32 %r3, %r2;") == 1
+    assert held("mov.u64 %rd1, 1; mov.u32 %r2, 2; st.u32 [%rd1], %r2;") == 3
 
 
 READ, WRITE, BARRIER = "ld.shared.u32 %r1, [%r2];", "st.shared.u32 [%r2], %r1;", "bar.sync 0;"

@@ -21,7 +21,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
-from cuda_lsp.dynamic.ptx.functions import has_loops, reached_from
+from cuda_lsp.dynamic.ptx.functions import has_loops, most_held, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.runs import WARP, EngineUnavailable, KernelRun, PtxSite, SiteKind
@@ -32,6 +32,10 @@ _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
 _MOST_THREADS, _MOST_BLOCKS = 2048, 32  # of a multiprocessor
 _BUSY = 24  # accesses to shared memory
+_ROOM = (
+    (24, 2048),
+    (56, 1024),
+)  # words that a kernel holds in registers, and threads that have room for them
 _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
 _LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
@@ -148,11 +152,13 @@ class Plan:
         )
         loops = any(has_loops(f) for f in reached_from(self.module, request.entry))
         everywhere = request.races and len(self.blocks) == self.total_blocks
+        wanted = _MOST_THREADS
         if probes >= _BUSY and everywhere:
-            return 512 if loops else 768
-        if loops and (probes >= _BUSY or everywhere):
-            return 1024
-        return _MOST_THREADS
+            wanted = 512 if loops else 768
+        elif loops and (probes >= _BUSY or everywhere):
+            wanted = 1024
+        held = max(most_held(f) for f in reached_from(self.module, request.entry))
+        return min(wanted, next((threads for words, threads in _ROOM if held <= words), 512))
 
     @property
     def _shared_room(self) -> int:

@@ -6,10 +6,20 @@ Source: PTX ISA, "call" and ".callprototype". An address counts as taken where `
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
-from cuda_lsp.dynamic.ptx.module import Instruction, Label, PtxFunction, PtxModule
+from cuda_lsp.dynamic.ptx.module import (
+    Instruction,
+    Label,
+    PtxFunction,
+    PtxModule,
+    Registers,
+    type_size,
+)
 
+_REGISTER = re.compile(r"%[A-Za-z_]\w*")
 _NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
 
 
@@ -40,6 +50,28 @@ def has_loops(function: PtxFunction) -> bool:
             if backwards:
                 return True
     return False
+
+
+def most_held(function: PtxFunction) -> int:
+    """Words of registers that the text holds at once, from their first mention to their last: an estimate."""
+    words = {
+        name: max(1, type_size(s.type) // 4)
+        for s in function.body or ()
+        if isinstance(s, Registers) and s.type != "pred"
+        for name in s.names
+    }
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for place, instruction in enumerate(function.instructions()):
+        for name in _REGISTER.findall(instruction.operands):
+            if name in words:
+                first.setdefault(name, place)
+                last[name] = place
+    changes: Counter[int] = Counter()
+    for name, place in first.items():
+        changes[place] += words[name]
+        changes[last[name]] -= words[name]
+    return max(accumulate(changes[place] for place in sorted(changes)), default=0)
 
 
 _DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")

@@ -177,7 +177,7 @@ class _Reading:
 
     def _parameter(self, code: Instruction, results: Sequence[_Node]) -> None:
         place = _PLACE.fullmatch(code.arguments[1])
-        if place is None:
+        if place is None or place[1].startswith("%"):  # by an address of the parameters
             self.flow.lost.update(results)
         elif self.function.name == self.flow.entry and any(p.name == place[1] for p in self.function.params):
             if type_size(code.modifiers[-1]) == 8:

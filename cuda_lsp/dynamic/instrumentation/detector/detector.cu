@@ -148,7 +148,6 @@ __constant__ Control clsp_control;
 DEVICE u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 DEVICE u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 DEVICE u32 block_ordinal() { return C.ordinal ? C.ordinal[block_number()] : block_number(); }
-SLOW u32 clsp_ordinal() { return block_ordinal(); }
 DEVICE u32 checked_thread() { return block_ordinal() * C.threads + thread_number(); }
 DEVICE u64 load(const u64* p) { return *(const volatile u64*)p; }
 // Read first: a place to which all threads write again and again is a queue.

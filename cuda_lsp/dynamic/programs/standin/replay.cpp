@@ -183,6 +183,8 @@ void keep(cudaGraphExec_t ready, cudaGraph_t graph) {
         cudaGetLastError();
         return;
     }
+    auto known = replays().find(ready);
+    if (known != replays().end()) cudaGraphDestroy(known->second.copy);
     replays()[ready] = made;
 }
 
