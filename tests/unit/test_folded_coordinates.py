@@ -103,3 +103,15 @@ __global__ void k(int* a, int pitch, int x0) {{
     launch = LaunchConfig((32, 8, 1), source=LaunchSource.FILE)
     verdict = refine_kernel(kernel, [launch], GpuModel("test", (9, 0))).verdict
     assert (verdict is Verdict.RACE_FREE) is free
+
+
+def test_what_all_threads_of_a_block_share_is_no_row_of_theirs() -> None:
+    """``count * tile`` is the same for the whole block: its images lie in planes, and planes hold rows."""
+    body = """int images = t.extent[2] - n * other < other ? t.extent[2] - n * other : other;
+    for (int i = 0; i < images; i++)
+        t.at[n * other * t.stride[2] + y * t.stride[1] + x + i * t.stride[2]] = 1;"""
+    index = PLANE.replace("int c = blockIdx.x / tiles;", "int n = blockIdx.x / tiles, c = n;")
+    index = index.replace("int n = 0; ", "")
+    assert decided(index, body).verdict is Verdict.RACE_FREE
+    assert decided(index, body.replace("y * t.stride[1]", "y / 2 * t.stride[1]")).verdict is Verdict.RACY
+    assert decided(index, body.replace("i < images", "i <= images")).verdict is not Verdict.RACE_FREE

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cuda_lsp.frontend.host.text import HostText, by_name, start_of, whole_arguments
 from cuda_lsp.frontend.host.written_launches import Written
 
-BY_NAME = re.compile(r"[Gg]et_?(?:[Kk]ernel|[Ff]unction)|\.\s?kernel\s?\(")
+BY_NAME = re.compile(r"[Gg]et_?(?:[Kk]ernel|[Ff]unction)\s?[(<]|\.\s?kernel\s?\(")
 """A text without it launches nothing so, at a glance."""
 _LOOKED_UP = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?=\s?([\w:.>-]{1,80}\s?)\((?=\s)")
 _STRING = re.compile(r'\s{0,80}"(?:\w{1,80}::){0,8}(\w{1,200})(?:<[^"\n]{0,400}>)?"')

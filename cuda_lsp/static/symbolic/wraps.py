@@ -72,7 +72,7 @@ def pinned(term: Term, guard: Term) -> Term:
     """
     bounds = bounds_of(guard, equations=False)
     known = {atom: const(int(low)) for atom, (low, high) in bounds.items() if low == high}
-    known |= dict(_told_numbers(conjuncts(guard)))
+    known |= dict(_told_quotients(conjuncts(guard)))
     for part in subterms(term) if known else ():
         quotient = known.get(divide(*part.args)) if part.op is Op.REM else None
         if quotient is not None:
@@ -80,14 +80,14 @@ def pinned(term: Term, guard: Term) -> Term:
     return substitute(term, known) if known else term
 
 
-def _told_numbers(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
-    """What is compared with a number for being equal."""
+def _told_quotients(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
+    """Quotients that are compared with a number for being equal."""
     for part in conditions:
         if part.op is Op.EQ:
             sums = dict(monomials(part.args[0]))
             offset = sums.pop((), 0)
             ((atoms, factor),) = sums.items() if len(sums) == 1 else (((), 0),)
-            if len(atoms) == 1 and offset % factor == 0:
+            if len(atoms) == 1 and atoms[0].op in (Op.DIV, Op.FLOOR_DIV) and offset % factor == 0:
                 yield atoms[0], const(-offset // factor)
 
 

@@ -6,11 +6,12 @@ How to take ``pitch*row + column`` apart once a pitch is chosen, and which pitch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from cuda_lsp.ir.program import BDIM, GDIM, Var
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _GRID = {axis.value for axis in (*BDIM, *GDIM)}
@@ -96,24 +97,34 @@ def reduced(row: Term, size: int) -> Term:
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
 
 
+def _of_a_block(atom: Term) -> bool:
+    return t.level_of(atom) >= Level.BLOCK
+
+
 def symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list[Term]:
     """Parameters and launch extents that multiply something of each thread, alike in both addresses.
 
-    ``uniform``: in one of the two it may multiply something that all threads share.
+    Where none does so, something of their block, if that tells the two apart. ``uniform``: in one of the two
+    it may multiply something that all threads share.
     """
 
-    def factors(term: Term, least: Level = Level.BLOCK) -> dict[Term, None]:
-        result: dict[Term, None] = {}
-        for atoms in t.monomials(term):
-            if len(atoms) > 1 and any(t.level_of(atom) >= least for atom in atoms):
-                named = (x for x in atoms if x.op is Op.SYMBOL)
-                result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
-        return result
+    def factors(of: Callable[[Term], object]) -> Iterator[dict[Term, None]]:
+        for term in (a, b):
+            products = (m for m in t.monomials(term) if len(m) > 1 and any(map(of, m)))
+            named = (x for m in products for x in m if x.op is Op.SYMBOL)
+            yield {x: None for x in named if x.args[0] in free or x.args[0] in _GRID}
 
-    common = [x for x in factors(a) if x in factors(b)]
+    def of_both(of: Callable[[Term], object]) -> list[Term]:
+        first, second = factors(of)
+        return [x for x in first if x in second]
+
+    common, apart = of_both(side), set(t.subterms(t.sub(a, b)))
+    if not common:
+        common = [x for x in of_both(_of_a_block) if x in apart]
     if not common and uniform:
-        either = {**factors(a), **factors(b)}
-        common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
+        either = {x: None for found in factors(_of_a_block) for x in found}
+        every = of_both(lambda x: True)
+        common = [x for x in either if x in every and x in apart]
     # A block's extent bounds the innermost column, a parameter's rows may hold several blocks; what is left
     # over of a division lies in the innermost rows of its divisor.
     divisors = {part.args[1] for part in t.subterms(a, b) if part.op is Op.REM}
@@ -129,4 +140,4 @@ def component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
 
 def varies(atoms: t.Monomial) -> bool:
     """Two threads of the grid may have different values of the product."""
-    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)
+    return any(map(_of_a_block, atoms))
