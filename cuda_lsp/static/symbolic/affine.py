@@ -83,7 +83,7 @@ class Copies:
         """When the access is reached, without choices that what is told has made."""
         known = self._guards.get(access)
         if known is None:
-            conditions = (t.chosen(c, self.told) for c in t.conjuncts(access.guard))
+            conditions = (t.remaindered(t.chosen(c, self.told)) for c in t.conjuncts(access.guard))
             known = self._guards[access] = t.and_(*conditions)
         return self.of(known, thread)
 
@@ -93,7 +93,7 @@ class Copies:
         if known is None:
             guard = t.and_(access.guard, self.told)
             place = t.chosen(t.pinned(access.offset, guard), guard)
-            place = t.recombined(t.unwrapped(place, guard))
+            place = t.remaindered(t.recombined(t.unwrapped(place, guard)))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
 
