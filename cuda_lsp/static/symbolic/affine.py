@@ -193,7 +193,9 @@ def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
 def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
     """Terms that a condition lets have one value only: ``x == 3``, ``x <= 0`` where ``x`` is not negative."""
     for part in t.conjuncts(guards):
-        sums = t.monomials(part.args[0]) if part.op in (Op.EQ, Op.LE) else {}
+        if part.op not in (Op.EQ, Op.LE):
+            continue
+        sums = t.monomials(part.args[0])
         varying = [(m[0], c) for m, c in sums.items() if len(m) == 1]
         if len(varying) == 1 and len(sums) <= 2 and (len(sums) == 1 or () in sums):
             ((atom, factor),), constant = varying, sums.get((), 0)

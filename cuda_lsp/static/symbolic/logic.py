@@ -210,7 +210,7 @@ def truth(a: Term) -> Term:
         return a.args[0]
     if a.op is Op.BOR:
         return or_(*map(truth, a.args))
-    if a.op is Op.BAND and all(0 <= part.lo and part.hi <= 1 for part in a.args):  # of two comparisons
+    if a.op is Op.BAND and all(part.lo >= 0 and part.hi <= 1 for part in a.args):  # of two comparisons
         return and_(*map(truth, a.args))
     return not_(eq(a, ZERO))
 

@@ -1,8 +1,8 @@
 """Remainders that kernels write out: ``x - d*(x / d)`` is ``x % d``.
 
-The inverse of what ``quotients`` puts together: what is left of an index when its rows are taken off is bounded
-by their width as a remainder, and by nothing as a difference. C's quotient truncates: the identity holds for
-every ``d`` that is not 0, whatever the sign of ``x``.
+The inverse of what ``quotients`` puts together: what is left of an index when its rows are taken off is
+bounded by their width as a remainder, and by nothing as a difference. C's quotient truncates: the identity
+holds for every ``d`` that is not 0, whatever the sign of ``x``.
 """
 
 from __future__ import annotations
@@ -39,11 +39,16 @@ def _one_step(term: Term) -> Term | None:
             x, d = atom.args[0], atom.args[1] if atom.op is Op.DIV else const(atom.args[1])
             whole = from_monomials({atoms: factor})
             rest = _times_of(whole, mul(atom, d))
-            taken = monomials(mul(rest, x)) if rest is not None else {}
-            if rest is not None and taken and all(sums.get(m) == c for m, c in taken.items()):
+            if rest is not None and _is_part(mul(rest, x), term):
                 left = remainder(x, d) if atom.op is Op.DIV else floor_mod(x, d.value)
                 return add(sub(term, add(whole, mul(rest, x))), mul(rest, left))
     return None
+
+
+def _is_part(part: Term, term: Term) -> bool:
+    """The sum's monomials are some of the term's."""
+    sums, own = monomials(term), monomials(part)
+    return bool(own) and all(sums.get(m) == c for m, c in own.items())
 
 
 def _times_of(whole: Term, taken: Term) -> Term | None:

@@ -139,8 +139,8 @@ def _ample(
     """Rows far wider than everything that the pitch does not bound itself.
 
     Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
-    not overlap is then no assumption to make. What is ``stated`` to be large is not much larger than that, and
-    what is computed from the pitch is as large as it says.
+    not overlap is then no assumption to make. What is ``stated`` to be large is not much larger, and what
+    is computed from the pitch is as large as that says.
     """
     known = math.prod(e.value for e in extents if e.is_const)
     # No grid of so few blocks leaves its row.
