@@ -189,7 +189,7 @@ AMPLE_PITCH = 1 << 15
 AMPLE_TIMES = 4
 """Times what blocks and other sizes reach, for a row that is wide enough for it."""
 
-AMPLE_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
+AMPLE_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512, 1 / 4096)
 """Of wide rows and of what is beside them, where the source allows no such numbers."""
 
 LEAST_KNOWN_WIDTH = 4

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from extract_kernels import lowered
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.analyze import check_text
+from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 
 def verdict(text: str) -> Verdict:
@@ -174,3 +177,30 @@ def test_rows_of_another_pitch_by_quotient_and_remainder_do_not_overlap() -> Non
 )
 def test_quotients_and_remainders_that_share_places_race_still(index: str, before: str) -> None:
     assert verdict(coordinates(index, before)) is not Verdict.RACE_FREE
+
+
+TOLD_SIZES = """
+// cuda-lsp: assume channels > 4092
+__global__ void gather(const float* from, float* to, int channels, int batch, int row) {{
+    float* own = to + blockIdx.x * batch + blockIdx.y * row;
+    for (int i = threadIdx.x; i < {limit}; i += blockDim.x) own[{column}] = from[i];
+}}
+"""
+
+
+def of_told_sizes(limit: str, column: str = "i") -> SolverResult:
+    launch = LaunchConfig((1024, 1, 1), source=LaunchSource.FILE)
+    return refine_kernel(
+        lowered(TOLD_SIZES.format(limit=limit, column=column)), [launch], GpuModel("test", (9, 0))
+    )
+
+
+def test_rows_are_wide_beside_sizes_that_are_told_to_be_large() -> None:
+    result = of_told_sizes("channels")
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert any("do not overlap" in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize(("limit", "column"), [("row + 1", "i"), ("row", "2 * i"), ("channels", "i / 2")])
+def test_rows_that_the_program_leaves_are_not_beside_such_sizes(limit: str, column: str) -> None:
+    assert of_told_sizes(limit, column).verdict is not Verdict.RACE_FREE

@@ -83,7 +83,7 @@ class Copies:
         """When the access is reached, without choices that what is told has made."""
         known = self._guards.get(access)
         if known is None:
-            conditions = (t.chosen(c, self.told) for c in t.conjuncts(access.guard))
+            conditions = (t.remaindered(t.chosen(c, self.told)) for c in t.conjuncts(access.guard))
             known = self._guards[access] = t.and_(*conditions)
         return self.of(known, thread)
 
@@ -93,7 +93,7 @@ class Copies:
         if known is None:
             guard = t.and_(access.guard, self.told)
             place = t.chosen(t.pinned(access.offset, guard), guard)
-            place = t.recombined(t.unwrapped(place, guard))
+            place = t.remaindered(t.recombined(t.unwrapped(place, guard)))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
 
@@ -211,7 +211,9 @@ def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
 def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
     """Terms that a condition lets have one value only: ``x == 3``, ``x <= 0`` where ``x`` is not negative."""
     for part in t.conjuncts(guards):
-        sums = t.monomials(part.args[0]) if part.op in (Op.EQ, Op.LE) else {}
+        if part.op not in (Op.EQ, Op.LE):
+            continue
+        sums = t.monomials(part.args[0])
         varying = [(m[0], c) for m, c in sums.items() if len(m) == 1]
         if len(varying) == 1 and len(sums) <= 2 and (len(sums) == 1 or () in sums):
             ((atom, factor),), constant = varying, sums.get((), 0)

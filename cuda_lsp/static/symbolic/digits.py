@@ -91,7 +91,7 @@ def digits_of(
     left = (part for part, found in zip(parts, separated, strict=True) if found is None)
     if any(found is _IMPOSSIBLE for found in separated):
         return Digits(True, t.FALSE, tuple(reader.assumed), tuple(reader.rows), tuple(shifts or ()))
-    equations = reader.closed([e for found in separated for e in found or ()])
+    equations = reader.closed([*(e for found in separated for e in found or ()), *_said_of_both(p.guards)])
     agreed = {a for a, b in equations if _renamed(a) is b}
     told_apart = [axes[a] for a in (TID if p.pair.relation.same_block else BID) if not axes[a].is_const]
     refuted = all(_first(axis) in agreed for axis in told_apart)
@@ -111,6 +111,15 @@ def _first(symbol: Term) -> Term:
 def _renamed(term: Term) -> Term:
     """The first thread's term as the second one has it."""
     return t.renamed(term, lambda x: f"{x.args[0][:-2]}#2" if x.args[0].endswith("#1") else None, {})
+
+
+def _said_of_both(guards: Term) -> list[_Equation]:
+    """What conditions say to be one value in both threads: ``c % 2 == 0``."""
+    conditions = [part for part in t.conjuncts(guards) if part.op is Op.EQ and side(part) == FIRST]
+    others = set(t.conjuncts(guards)) if conditions else set[Term]()
+    both = (part.args[0] for part in conditions if _renamed(part) in others)
+    values = (t.from_monomials({m: c for m, c in t.monomials(x).items() if any(map(side, m))}) for x in both)
+    return [(value, _renamed(value)) for value in values]
 
 
 # ----------------------------------------------------------------------------------------- digits

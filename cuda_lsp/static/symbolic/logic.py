@@ -208,6 +208,10 @@ def truth(a: Term) -> Term:
     """An integer as a condition: ``a != 0``."""
     if a.op is Op.ITE and a.args[1] is ONE and a.args[2] is ZERO:
         return a.args[0]
+    if a.op is Op.BOR:
+        return or_(*map(truth, a.args))
+    if a.op is Op.BAND and all(part.lo >= 0 and part.hi <= 1 for part in a.args):  # of two comparisons
+        return and_(*map(truth, a.args))
     return not_(eq(a, ZERO))
 
 

@@ -6,6 +6,7 @@ from cuda_lsp.static.symbolic.core import *
 from cuda_lsp.static.symbolic.integers import *
 from cuda_lsp.static.symbolic.logic import *
 from cuda_lsp.static.symbolic.quotients import *
+from cuda_lsp.static.symbolic.remainders import *
 from cuda_lsp.static.symbolic.rewrite import *
 from cuda_lsp.static.symbolic.text import *
 from cuda_lsp.static.symbolic.wraps import *

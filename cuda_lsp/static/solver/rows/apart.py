@@ -99,7 +99,7 @@ class Rows:
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
         stated = query.stated(self.p)
         for scale in budgets.AMPLE_SCALES:
-            wide = _ample(pitch, free, extents, scale)
+            wide = _ample(pitch, free, extents, t.and_(*stated), scale)
             if stated and query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
             formula, few = t.and_(formula, wide), int(budgets.MOST_SIZE_BESIDE * scale)
@@ -133,21 +133,35 @@ class Rows:
         return (*told(sizes), *granted(pitch)), broken
 
 
-def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale: float = 1) -> Term:
+def _ample(
+    pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], stated: Term, scale: float = 1
+) -> Term:
     """Rows far wider than everything that the pitch does not bound itself.
 
     Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
-    not overlap is then no assumption to make.
+    not overlap is then no assumption to make. What is ``stated`` to be large is not much larger, and what
+    is computed from the pitch is as large as that says.
     """
     known = math.prod(e.value for e in extents if e.is_const)
     # No grid of so few blocks leaves its row.
     wide = int(scale * max(budgets.AMPLE_PITCH, budgets.AMPLE_TIMES * known * budgets.MOST_SIZE_BESIDE))
     few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
-    small = [
-        t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
-    ]
+    free = [x for x in others if x not in pitch.parameters and x not in _computed_from(pitch, stated)]
+    least = {x: int(low) for x, (low, _) in t.bounds_of(stated).items() if few < low < math.inf}
+    if any(least.get(x, 0) + few >= wide for x in free):
+        return t.FALSE  # such rows are not wide beside what is large itself
+    small = [t.and_(t.le(x, t.const(least.get(x, 0) + few)), t.le(t.const(-few), x)) for x in free]
     nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
+
+
+def _computed_from(pitch: Pitch, stated: Term) -> set[Term]:
+    """What an equation says by the pitch: ``gridDim.y == (n + 127) / 128``."""
+    found = set[Term]()
+    for condition in t.conjuncts(stated):
+        parts = set(t.subterms(condition)) if condition.op is Op.EQ else set[Term]()
+        found |= {x for x in parts if x.op is Op.SYMBOL} if parts & set(pitch.parameters) else set[Term]()
+    return found
 
 
 def _divisors(*addresses: Term) -> Iterator[Term]:

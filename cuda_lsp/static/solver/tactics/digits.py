@@ -24,7 +24,9 @@ def differ(pair: OpenPair) -> Proved | None:
 
 def differ_when_turned(pair: OpenPair) -> Proved | None:
     """The same where parameters that turn rows, ``(i + shift) % n``, are not negative."""
-    return _differ(pair, (), shifted=True)
+    remainders = (x.args[0] for x in t.subterms(pair.p.overlap) if x.op is Op.REM)
+    turned = any(x.op is Op.SUM and x.lo < 0 for x in remainders)
+    return _differ(pair, (), shifted=True) if turned else None
 
 
 def differ_in_rows(pair: OpenPair) -> Proved | None:

@@ -58,8 +58,8 @@ def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tu
     if not of_thread or count > budgets.MOST_TABLE:
         return None
     work.DONE.instructions += budgets.TABLE_INSTRUCTIONS + count // budgets.TABLE_INSTRUCTIONS
-    every = np.indices(extents, np.int64).reshape(len(symbols), count)
-    columns = {x: every[i] + int(x.lo) for i, x in enumerate(symbols)}
+    every = np.unravel_index(np.arange(count), extents)
+    columns: dict[Term, Column] = {x: at + int(x.lo) for x, at in zip(symbols, every, strict=True)}
     values = tabulated(address, columns)
     if values is None:
         return None
@@ -86,7 +86,8 @@ def _with_rounds_bounded(
             low, high = bounds.get(x, (x.lo, x.hi))
             if not (side(x) and ROUND.fullmatch(x.args[0]) and 0 <= high - low < budgets.MOST_TABLE):
                 return None
-            counters[x] = t.symbol(*x.args, low, high)
+            name, level = x.args
+            counters[x] = t.symbol(name, level, low, high)
     bounded = t.replacing(counters)
     symbols = [x for x in counters.values() if not x.is_const]
     return (bounded(address), bounded(guards)), [*of_thread, *symbols]
