@@ -64,9 +64,11 @@ class _Reader:
         if not multiplies or not total.varies:
             return total
         one, other = parts
-        beside = (other.parameters if one.varies else frozenset()) | (
-            one.parameters if other.varies else frozenset()
-        )
+        beside = frozenset[str]()
+        if one.varies:
+            beside |= other.parameters
+        if other.varies:
+            beside |= one.parameters
         return total | _Part(factors=beside)
 
     def _variable(self, var: Var) -> _Part:
