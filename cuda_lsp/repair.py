@@ -20,7 +20,15 @@ class RepairKind(enum.Enum):
     SWIZZLE = "permute the columns of a shared array"
     LIFTED_BARRIER = "lift a barrier out of a branch"
     REMOVED_BARRIER = "remove a barrier"
+    DOUBLE_BUFFER = "double-buffer shared arrays"
     GUARD = "guard an access"
+    ONE_STORES = "let one thread store"
+    STRIDE = "correct a stride or bound"
+    WIDE_INDEX = "compute an index in 64 bits"
+    FENCE = "publish behind a fence"
+    UNDER_LOCK = "move an access under its lock"
+    OBJECT = "correct a barrier object"
+    GRID_BARRIER = "wait for the whole grid"
 
 
 @frozen
@@ -37,7 +45,7 @@ class Repair:
 
     ``verified``: the finished analysis of the edited text has none of them, nothing new, and no verdict that
     is weaker; else only the first tier says so. ``keeps_meaning`` False: the program may do something else
-    afterwards also where nothing was wrong.
+    afterwards also where nothing was wrong. ``cost``: what it adds to the kernel, or saves it, for people.
     """
 
     kind: RepairKind
@@ -46,3 +54,4 @@ class Repair:
     findings: tuple[Finding, ...]
     verified: bool = False
     keeps_meaning: bool = True
+    cost: str = ""

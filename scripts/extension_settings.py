@@ -17,11 +17,13 @@ from cuda_lsp.config import Reach, names_of, settings_schema
 PACKAGE = Path(__file__).resolve().parents[1] / "vscode-extension/package.json"
 
 #: What the extension itself reads; the server never sees them.
-OF_THE_EXTENSION = ("cuda-lsp.server.command", "cuda-lsp.trace.server", "cuda-lsp.headersAsCuda")
+OF_THE_EXTENSION = (
+    "cuda-lsp.server.command", "cuda-lsp.server.wheels", "cuda-lsp.trace.server", "cuda-lsp.headersAsCuda",
+)  # fmt: skip
 #: Not a project's to say.
 MACHINE = names_of(Reach.MACHINE)
 #: Names of programs, paths and compiler flags: not taken from a folder that is not trusted.
-RESTRICTED = ("server.command", *names_of(Reach.TRUSTED))
+RESTRICTED = ("server.command", "server.wheels", *names_of(Reach.TRUSTED))
 
 
 def contributed() -> dict[str, Any]:

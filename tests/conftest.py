@@ -58,8 +58,8 @@ def _every_program_is_well_formed() -> Iterator[None]:
     """Whatever a test lowers is validated."""
     lower = Translation.lower
 
-    def validated(self: Translation, source: KernelSource) -> Kernel:
-        kernel = lower(self, source)
+    def validated(self: Translation, source: KernelSource, valued: bool = False) -> Kernel:
+        kernel = lower(self, source, valued)
         assert not (found := violations(kernel)), f"{kernel.name}: {found}"
         return kernel
 

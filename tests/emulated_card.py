@@ -155,7 +155,11 @@ class EmulatedCode:
 @lru_cache(8)
 def translated(ptx: str, entry: str) -> Program:
     """The instrumented module for the emulator."""
-    return translate(with_subroutines(_patient(_read(ptx)), entry), entry)
+    program = translate(with_subroutines(_patient(_read(ptx)), entry), entry)
+    # Without what follows locks only the detector itself waits, for moments: its calls, which lead back in
+    # the text here, must not be taken for a loop that waits.
+    program.polls = program.polls and "clsp_thread_fenced" in ptx
+    return program
 
 
 @lru_cache(8)

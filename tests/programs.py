@@ -34,3 +34,107 @@ int main(int argc, char** argv) {
     return total == 3 * (n / 2 * 11) ? 0 : 1;
 }
 """
+
+GRAPH = """
+#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void shift(int* out, const int* in) {
+    __shared__ int s[65];
+    s[threadIdx.x] = in[threadIdx.x];
+    BARRIER
+    out[threadIdx.x] = s[(threadIdx.x + 1) % 64];
+}
+__global__ void add(int* out, const int* in, int step) { out[threadIdx.x] += in[threadIdx.x] + step; }
+void said(void* words) { printf("host: %s\\n", (const char*)words); }
+int main() {
+    int *a, *b, host[64], back[64];
+    for (int i = 0; i < 64; ++i) host[i] = i;
+    cudaMalloc(&a, 256);
+    cudaMalloc(&b, 256);
+    cudaMemcpy(a, host, 256, cudaMemcpyHostToDevice);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);  // b = a shifted; a += b + 1
+    cudaMemsetAsync(b, 0, 256, stream);
+    shift<<<1, 64, 0, stream>>>(b, a);
+    add<<<1, 64, 0, stream>>>(a, b, 1);
+    cudaLaunchHostFunc(stream, said, (void*)"captured");
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiateWithFlags(&ready, graph, 0);
+    for (int k = 0; k < 3; ++k) cudaGraphLaunch(ready, stream);
+    cudaStreamSynchronize(stream);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+
+    int step = 10;
+    void* given[] = {&a, &b, &step};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = (void*)add, kernel.gridDim = dim3(1), kernel.blockDim = dim3(64);
+    kernel.kernelParams = given;
+    cudaMemsetParams zeros = {};
+    zeros.dst = b, zeros.elementSize = 4, zeros.width = 64, zeros.height = 1, zeros.value = 7;
+    cudaGraphNode_t set, first, second, copied;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &zeros);
+    cudaGraphAddKernelNode(&first, graph, &set, 1, &kernel);
+    cudaGraphAddKernelNode(&second, graph, &first, 1, &kernel);
+    cudaGraphAddMemcpyNode1D(&copied, graph, &second, 1, back, a, 256, cudaMemcpyDeviceToHost);
+    cudaGraphInstantiateWithFlags(&ready, graph, 0);
+    step = 1000;  // nodes keep what they were given
+    cudaGraphLaunch(ready, stream);
+    cudaStreamSynchronize(stream);
+    step = 100;
+    cudaGraphExecKernelNodeSetParams(ready, second, &kernel);
+    cudaGraphLaunch(ready, stream);
+    cudaStreamSynchronize(stream);
+    int want[64], next[64];
+    for (int k = 0; k < 3; ++k) {
+        for (int i = 0; i < 64; ++i) next[i] = host[i] + host[(i + 1) % 64] + 1;
+        for (int i = 0; i < 64; ++i) host[i] = next[i];
+    }
+    bool same = true;
+    for (int i = 0; i < 64; ++i) want[i] = host[i] + 7 * 4 + 10 * 3 + 100, same = same && want[i] == back[i];
+    printf("%s, %s\\n", same ? "as it should be" : "wrong", cudaGetErrorString(cudaDeviceSynchronize()));
+    return 0;
+}
+"""
+
+CLUSTERS = """
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+__global__ void swap(int* out, const int* in) {
+    __shared__ int s[64], t[65];
+    cg::cluster_group cluster = cg::this_cluster();
+    s[threadIdx.x] = in[blockIdx.x * 64 + threadIdx.x];
+    t[threadIdx.x] = threadIdx.x;
+    BARRIER
+    int* theirs = cluster.map_shared_rank(s, cluster.block_rank() ^ 1);
+    out[blockIdx.x * 64 + threadIdx.x] = theirs[threadIdx.x] + t[(threadIdx.x + 1) % 64];
+    cluster.sync();
+}
+int main() {
+    int *in, *out, host[512];
+    for (int i = 0; i < 512; ++i) host[i] = i;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(8), config.blockDim = dim3(64);
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = 2, attribute.val.clusterDim.y = 1, attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute, config.numAttrs = 1;
+    const int* given = in;
+    cudaLaunchKernelEx(&config, swap, out, given);
+    cudaError_t error = cudaDeviceSynchronize();
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    bool same = true;
+    for (int i = 0; i < 512; ++i) same = same && host[i] == (i ^ 64) + (i + 1) % 64;
+    printf("%s, %s\\n", same ? "as it should be" : "wrong", cudaGetErrorString(error));
+    return 0;
+}
+"""

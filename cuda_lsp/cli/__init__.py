@@ -18,11 +18,12 @@ _COMMANDS = {
     "completion": "Print what makes a shell complete commands and options.",
     "doctor": "Say what works here and what is missing.",
     "explain": "Say what a diagnostic code means and how to mend it.",
+    "neovim": "Install the plugin for Neovim.",
     "run": "Run kernels or a program instrumented, on the GPU or emulated.",
     "schema": "Print the JSON schema of reports.",
     "serve": "Speak the Language Server Protocol over stdin and stdout.",
 }
-_ROOMS = {"check": "check", "run": "run"}  # the others share one
+_ROOMS = {"check": "check", "neovim": "neovim", "run": "run"}  # the others share one
 
 
 class _Group(click.Group):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from attrs import field, frozen
 
-from cuda_lsp.model import LaunchConfig, Mode, Scope, Site, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, Space
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -110,7 +110,7 @@ class KernelRun:
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
     is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
     are ordered, as before Volta or where the source says so. ``backwards``: the opposite order of warps,
-    where the engine chooses it.
+    where the engine chooses it. ``cluster``: the blocks of a cluster, where the launch says so.
     """
 
     ptx: str
@@ -127,6 +127,7 @@ class KernelRun:
     seed: int = 0
     lock_step: bool = False
     backwards: bool = False
+    cluster: Dim3 = (1, 1, 1)
 
 
 # ---------------------------------------------------------------------------------- what was seen

@@ -59,10 +59,14 @@ def missing_header(message: str) -> str | None:
 
 @frozen
 class CompileError:
-    """An error at a place that matters to a kernel; ``message`` as clang words it."""
+    """An error at a place that matters to a kernel; ``message`` as clang words it.
+
+    ``of_alias``: it stands outside functions, in an alias that a function of the kernel names.
+    """
 
     range: SourceRange
     message: str
+    of_alias: bool = False
 
     @property
     def complaint(self) -> Complaint:

@@ -41,13 +41,16 @@ class HeaderProblem:
         start = Position(self.line, self.column)
         return SourceRange(Path(self.path), start, Position(self.line, self.column + 1))
 
+    @property
+    def error(self) -> CompileError:
+        """As it is told of a kernel."""
+        return CompileError(self.range, self.message)
 
-@frozen
+
+@frozen(eq=False)
 class _Function:
     name: bytes
-    path: str
-    start: int
-    end: int
+    problems: tuple[HeaderProblem, ...]
     words: frozenset[bytes]
 
 
@@ -56,8 +59,9 @@ class HeaderFunctions:
 
     def __init__(self, ast: Ast, root: RawCursor, problems: Sequence[HeaderProblem]) -> None:
         self._ast = ast
-        self._problems = problems
-        self._paths = {problem.path for problem in problems}
+        self._problems: dict[str, list[HeaderProblem]] = {}
+        for problem in problems:
+            self._problems.setdefault(problem.path, []).append(problem)
         self._functions: list[_Function] = []
         self._walk(root)
 
@@ -69,7 +73,8 @@ class HeaderFunctions:
             extent = ast.lib.clang_getCursorExtent(child)
             file, _, _, start = ast.place(ast.lib.clang_getRangeStart(extent))
             path = str(ast.path(file)) if file else ""
-            if path not in self._paths:
+            problems = self._problems.get(path)
+            if problems is None:
                 continue
             if child.kind in _SCOPES:
                 self._walk(child)
@@ -78,24 +83,21 @@ class HeaderFunctions:
             contents = ast.contents(file)
             if not callable_on_device(ast, child, contents[start:end]):
                 continue
+            inside = tuple(p for p in problems if start <= p.offset < end)
             words = frozenset(_WORD.findall(contents, start, end))
-            self._functions.append(_Function(ast.spelling(child).encode(), path, start, end, words))
+            self._functions.append(_Function(ast.spelling(child).encode(), inside, words))
 
-    def reached(self, words: set[bytes]) -> list[CompileError]:
-        """Errors inside functions that code with these ``words`` may call."""
+    def reached(self, words: set[bytes]) -> tuple[list[CompileError], set[bytes]]:
+        """Errors inside functions that code with these ``words`` may call; and the words of all of it."""
         known = set(words)
-        remaining = list(self._functions)
+        remaining = self._functions
         found: dict[HeaderProblem, None] = {}
-        progress = True
-        while progress:
+        while True:
             called = [f for f in remaining if f.name in known or f.name.startswith(b"operator")]
-            remaining = [f for f in remaining if f not in called]
-            progress = bool(called)
+            if not called:
+                return [problem.error for problem in found], known
+            here = {id(function) for function in called}
+            remaining = [f for f in remaining if id(f) not in here]
             for function in called:
                 known |= function.words
-                found.update(dict.fromkeys(p for p in self._problems if _inside(p, function)))
-        return [CompileError(problem.range, problem.message) for problem in found]
-
-
-def _inside(problem: HeaderProblem, function: _Function) -> bool:
-    return problem.path == function.path and function.start <= problem.offset < function.end
+                found.update(dict.fromkeys(function.problems))

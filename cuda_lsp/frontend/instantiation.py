@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
-from cuda_lsp.frontend.libclang import RawCursor
+from cuda_lsp.frontend.libclang import RawCursor, raw_cursor
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.specialisations import specialised_for
 from cuda_lsp.frontend.told_instances import TemplateParameter, told
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import Severity, ToolError
@@ -28,12 +29,15 @@ _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
 _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
-# The first guesses keep to what parameters are called; a later one gives all parameters one type. Numbers
-# whose names tell nothing are small in the last: dimensions and orders of methods, of which there are few.
+# The first guesses keep to what parameters are called; later ones have one type for all parameters, or a
+# vector for one of them (its number, from -1 down). Numbers whose names tell nothing are small in the last:
+# dimensions and orders of methods, of which there are few.
 _ATTEMPTS = (
     (0, True, "16"),
     (1, True, "16"),
     (2, True, "16"),
+    (-1, False, "16"),
+    (-2, False, "16"),
     (1, False, "16"),
     (0, True, "1"),
     (0, True, "2"),
@@ -73,11 +77,7 @@ class Guesses:
         # Template header → attempt, and ``&kernel<float, 16>``, of which launches tell several.
         self._requests: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
-
-    def clear(self) -> None:
-        """Ask for nothing."""
-        self._requests.clear()
-        self._refused.clear()
+        self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
 
     @property
     def text(self) -> str:
@@ -100,7 +100,7 @@ class Guesses:
     ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
-        made = _Requests(ast, source.data, launches, sources.templates)
+        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators)
         for template in sources.templates:
             key = _header(template, source)
             instances = [k for k in sources.kernels if k.offsets == template.offsets and not k.dependent]
@@ -125,7 +125,9 @@ class Guesses:
         asked = made.told(template) if attempt == _TOLD else ()
         if not asked and attempt <= len(_ATTEMPTS):
             attempt = max(attempt, _TOLD + 1)
-            asked = made.guessed(template, attempt - 1)
+            tried = [made.guessed(template, number) for number in range(attempt - 1)]
+            while (asked := made.guessed(template, attempt - 1)) and asked in tried:
+                attempt += 1
         if not asked and broken:
             # No guess compiles. The first one at least gives the types names; its errors are shown.
             asked, attempt = made.guessed(template, 0), _LAST_ATTEMPT
@@ -136,15 +138,30 @@ class Guesses:
 class _Requests:
     """What can be asked for of the templates of one text."""
 
-    def __init__(self, ast: Ast, data: bytes, launches: Launches, templates: Sequence[KernelSource]) -> None:
+    def __init__(
+        self,
+        ast: Ast,
+        data: bytes,
+        launches: Launches,
+        templates: Sequence[KernelSource],
+        enumerators: dict[str, int],
+    ) -> None:
         self._ast = ast
+        self._root = raw_cursor(ast.tu.cursor)
+        self._enumerators = enumerators
         self._data = data
         self._launches = launches
         self._overloaded = Counter((template.scope, template.base_name) for template in templates)
 
+    def _parameters(self, template: KernelSource, attempt: int) -> tuple[TemplateParameter, ...] | None:
+        def enumerator(parameter: RawCursor) -> str | None:
+            return _enumerator(self._ast, parameter, self._root, self._enumerators)
+
+        return parameters_of(self._ast, template, self._data, attempt, enumerator)
+
     def told(self, template: KernelSource) -> tuple[str, ...]:
         """``&ns::kernel<float, 256>``, as launches write it; none: they do not tell."""
-        parameters = parameters_of(self._ast, template, self._data, 0)
+        parameters = self._parameters(template, 0)
         if parameters is None:
             return ()
         sites = [s for s in self._launches(template.base_name) if s.kernel == template.base_name]
@@ -154,7 +171,7 @@ class _Requests:
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
         """Guess number ``attempt`` (from 0); none: there is no further guess."""
-        parameters = parameters_of(self._ast, template, self._data, attempt)
+        parameters = self._parameters(template, attempt)
         if parameters is None:
             return ()
         return (self._named(template, ", ".join(parameter.guess for parameter in parameters)),)
@@ -214,7 +231,7 @@ def without_arguments(sources: KernelSources) -> list[ToolError]:
 
 
 def parameters_of(
-    ast: Ast, template: KernelSource, data: bytes, attempt: int
+    ast: Ast, template: KernelSource, data: bytes, attempt: int, enumerator: Callable[[RawCursor], str | None]
 ) -> tuple[TemplateParameter, ...] | None:
     """A template's parameters with guess number ``attempt`` (from 0); None when there is no further guess."""
     start, end = template.offsets
@@ -222,8 +239,10 @@ def parameters_of(
     if attempt >= len(_ATTEMPTS):
         return None
     kind, named, number = _ATTEMPTS[attempt]
+    vectors = types is _VECTOR_TYPES
     bounds = _BOUNDS.search(data, start, end)
     found: list[TemplateParameter] = []
+    count = 0  # of types
     for parameter in ast.children(template.cursor):
         if parameter.kind == _TEMPLATE_PARAMETER:
             return None
@@ -233,10 +252,12 @@ def parameters_of(
         if b"..." in text:
             break
         if parameter.kind == _TYPE_PARAMETER:
-            guess = _type(ast.spelling(parameter).lower(), types[kind], named)
+            count += 1
+            usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
+            guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:
-            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number)
+            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number, enumerator)
             enumeration = guess.startswith("static_cast<")
             found.append(TemplateParameter(guess, is_enumeration=enumeration, has_default=b"=" in text))
     return tuple(found)
@@ -257,12 +278,18 @@ def _appended(requests: list[str]) -> str:
     return f"\nvoid __cuda_lsp_instantiate() {{ {names} {uses} }}\n"
 
 
-def _value(ast: Ast, parameter: RawCursor, bounds: str | None, otherwise: str) -> str:
+def _value(
+    ast: Ast,
+    parameter: RawCursor,
+    bounds: str | None,
+    otherwise: str,
+    enumerator: Callable[[RawCursor], str | None],
+) -> str:
     name = ast.spelling(parameter).lower()
     kind = ast.string(ast.lib.clang_getTypeSpelling(ast.lib.clang_getCursorType(parameter)))
     if "bool" in kind:
         return "true"
-    member = _enumerator(ast, parameter)
+    member = enumerator(parameter)
     if member is not None:
         return member
     for pattern, value in _VALUES:
@@ -271,16 +298,24 @@ def _value(ast: Ast, parameter: RawCursor, bounds: str | None, otherwise: str) -
     return otherwise
 
 
-def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:
-    """The first value of the parameter's enumeration, by its full name; None when it is no enumeration."""
+def _enumerator(ast: Ast, parameter: RawCursor, root: RawCursor, known: dict[str, int]) -> str | None:
+    """A value of the parameter's enumeration, by its full name; None when it is no enumeration.
+
+    The one that most templates are specialised for (others may be declared only), else the first; ``known``:
+    by the name of the enumeration, those that were chosen before.
+    """
     lib = ast.lib
     type = lib.clang_getCanonicalType(lib.clang_getCursorType(parameter))
     declaration = lib.clang_getTypeDeclaration(type)
     if declaration.kind != _ENUM:
         return None
-    first = next((c for c in ast.children(declaration) if c.kind == _ENUM_CONSTANT), None)
-    value = lib.clang_getEnumConstantDeclValue(first) if first is not None else 0
-    return f"static_cast<{ast.string(lib.clang_getTypeSpelling(type))}>({value})"
+    name = ast.string(lib.clang_getTypeSpelling(type))
+    if name not in known:
+        constants = [c for c in ast.children(declaration) if c.kind == _ENUM_CONSTANT]
+        values = [lib.clang_getEnumConstantDeclValue(constant) for constant in constants]
+        used = specialised_for(ast, root, declaration)
+        known[name] = max(values, key=lambda value: used[value], default=0)  # of several the first
+    return f"static_cast<{name}>({known[name]})"
 
 
 def _text(ast: Ast, parameter: RawCursor, data: bytes) -> bytes:

@@ -70,6 +70,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_getArraySize", c_longlong, [RawType]),
     ("clang_Type_getSizeOf", c_longlong, [RawType]),
     ("clang_Type_getAlignOf", c_longlong, [RawType]),
+    ("clang_isInvalidDeclaration", c_uint, [RawCursor]),
     ("clang_isConstQualifiedType", c_uint, [RawType]),
     ("clang_isVolatileQualifiedType", c_uint, [RawType]),
     ("clang_isRestrictQualifiedType", c_uint, [RawType]),

@@ -138,19 +138,36 @@ def errors_within(
     problems: Sequence[Problem],
     header_functions: HeaderFunctions | None,
     source: SourceText,
-) -> tuple[CompileError, ...]:
-    """Where clang reports errors inside a kernel, or inside functions that it may call."""
-    if not problems and header_functions is None:
-        return ()
+) -> tuple[tuple[CompileError, ...], set[bytes]]:
+    """Where clang reports errors inside a kernel, or inside functions that it may call; and the words of
+    all of these, its parameters' types among them."""
     stretches = called_stretches(sources, kernel, source.data)
     found = dict.fromkeys(
         (p.offset, p.message) for p in problems if any(start <= p.offset < end for start, end in stretches)
     )
     errors = [CompileError(source.range(offset, offset + 1), message) for offset, message in found]
+    words = {word for start, end in stretches for word in _WORD.findall(source.data, start, end)}
+    words.update(_WORD.findall(" ".join(kernel.parameter_types).encode()))
     if header_functions is not None:
-        words = {word for start, end in stretches for word in _WORD.findall(source.data, start, end)}
-        errors += header_functions.reached(words)
-    return tuple(errors)
+        more, words = header_functions.reached(words)
+        errors += more
+    return tuple(errors), words
+
+
+def outside_functions(
+    problems: Problems, sources: KernelSources, source: SourceText
+) -> list[tuple[str, int, CompileError]]:
+    """Path, offset and error of what stands in headers, or here and in no function that is known."""
+    inside = sorted({*(k.offsets for k in (*sources.kernels, *sources.templates)),
+                     *((body.start, body.end) for body in sources.bodies),
+                     *((start, end) for _, start, end in sources.device_functions)})  # fmt: skip
+    found = [(p.path, p.offset, p.error) for p in problems.headers]
+    found += (
+        (str(source.path), p.offset, CompileError(source.range(p.offset, p.offset + 1), p.message))
+        for p in problems.main
+        if not any(start <= p.offset < end for start, end in inside)
+    )
+    return found
 
 
 def kernel_errors(kernels: Sequence[KernelSource], problems: Problems, source: SourceText) -> list[ToolError]:

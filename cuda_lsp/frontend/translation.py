@@ -19,6 +19,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend import budgets, clang_unit, instantiation, toolchain
 from cuda_lsp.frontend.around import Around
+from cuda_lsp.frontend.broken_declarations import BrokenDeclarations, broken_declarations
 from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
@@ -57,9 +58,11 @@ from cuda_lsp.frontend.parse_problems import (
     errors_within,
     kernel_errors,
     missing_headers,
+    outside_functions,
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
+from cuda_lsp.frontend.special_registers import complained, escaped
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
@@ -70,6 +73,13 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that clang made of the headers
+_OF_A_READING = (
+    "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
+    "_guesses", "_host_key", "_host_sites", "_headers", "_launch_sites", "_elsewhere", "_mentioned",
+    "_surroundings", "_environment", "_failure",
+)  # fmt: skip
+"""What reading a text with some guesses comes to."""
 
 
 class Translation:
@@ -83,6 +93,7 @@ class Translation:
         self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
         self._readable = Readable(b"")
+        self._escaped: frozenset[str] = frozenset()  # files whose assembly names registers as nvcc has it
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
@@ -90,7 +101,9 @@ class Translation:
         self._outside_is_new = False
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._read(text)
+        self._readings: dict[Guessed, dict[str, Any]] = {}  # the last few, while guesses are tried
         guess(self, text)
+        self._readings.clear()
 
     @property
     def options(self) -> FrontendOptions:
@@ -116,17 +129,28 @@ class Translation:
     # ------------------------------------------------------------------------ guesses of what is around
 
     def read_with(self, guessed: Guessed) -> None:
-        """Read the same text with other guesses of what is around the file."""
+        """Read the same text with other guesses of what is around the file, if that was not just done."""
+        self._readings[self.guessed] = {name: getattr(self, name) for name in _OF_A_READING}
+        for oldest in list(self._readings)[:-_MOST_READINGS]:
+            del self._readings[oldest]
         self._around.take(guessed)
+        known = self._readings.pop(guessed, None)
+        if known is not None:
+            for name, value in known.items():
+                setattr(self, name, value)
+            return
         self._unit = self._host_key = None
-        self._guesses.clear()
+        self._guesses = Guesses()
         self._headers = (b"", b"")
         self._read(self._source.text)
 
     def understanding(self) -> Understanding:
         """How much of the kernels the last reading makes sense of."""
         kernels = self._sources.kernels
-        errors = {error for kernel in kernels for error in self._compile_errors(kernel)}
+        errors: set[CompileError] = set()
+        for kernel in kernels:
+            found, words = self._errors_and_words(kernel)
+            errors.update(found, self._broken_declarations.named(words) if words else ())
         return Understanding(
             unread=len(self.unreadable),
             errors=len(errors),
@@ -196,6 +220,7 @@ class Translation:
         self._sources = KernelSources()
         self._problems = Problems()
         self._header_functions: HeaderFunctions | None = None
+        self._broken: BrokenDeclarations | None = None
         self._bad_assumptions: dict[int, ToolError] = {}  # by line; known once the kernel is lowered
         self._failure: ToolError | None = None
         self._launch_sites: tuple[LaunchSite, ...] | None = None
@@ -239,10 +264,11 @@ class Translation:
         if not is_readable(focus.text, *focus.offsets):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
-        elsewhere, mentions = self.sites_elsewhere, self._mentions()
+        elsewhere, mentions, broken = self.sites_elsewhere, self._mentions(), self._broken_declarations
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._broken = broken.moved(self.path, last, focus.edit.lines)
         # No directive has changed; what a host function calls may tell launches in other files.
         self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions
         if not focus.name:  # a host function: every kernel is what it was
@@ -288,6 +314,7 @@ class Translation:
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
+        buffers = self._with_escaped_registers(buffers)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
         arguments = (*self.guessed.flags(self.path), *self._readable.flags)
@@ -306,6 +333,14 @@ class Translation:
         self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True
 
+    def _with_escaped_registers(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        if not self._escaped:
+            return buffers
+        known = {name for name, _ in buffers}
+        texts = self._inclusions().texts.items()
+        headers = [(str(path), text) for path, text in texts if str(path) in self._escaped - known]
+        return [(n, escaped(t) if n in self._escaped else t) for n, t in (*buffers, *headers)]
+
     def _can_be_read(self) -> bool:
         """Whether clang may read the text, and what of it."""
         unit, own = self.guessed.unit, resolved_name(str(self.path))
@@ -318,9 +353,15 @@ class Translation:
         return not refusal
 
     def _revise(self) -> bool:
-        """Whether other arguments of templates are wanted, for which the text must be parsed again."""
+        """Whether the text must be parsed again: other arguments of templates are wanted, or some of its
+        assembly is spelt as clang does not have it."""
         ast, guesses = self._ast, self._guesses
         self._outside_is_new = False
+        errors = [(str(self.path), p.message) for p in self._problems.main]
+        misread = complained((*errors, *((p.path, p.message) for p in self._problems.headers)))
+        if not misread <= self._escaped:
+            self._escaped |= misread
+            return True
         return ast is not None and guesses.revise(
             ast, self._sources, self._problems, self._source, self._launches_of
         )
@@ -383,14 +424,18 @@ class Translation:
 
     # ------------------------------------------------------------------------------------ lowering
 
-    def lower(self, source: KernelSource) -> Kernel:
-        """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
+    def lower(self, source: KernelSource, valued: bool = False) -> Kernel:
+        """The kernel program of one of ``kernels()``, with what directives and launches say of it.
+
+        ``valued``: floating-point values are followed, too.
+        """
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         outside, directive = self.sites_elsewhere.get(source.base_name, ()), self._directive(source)
         sites = (*self.launch_sites, *outside)
         passing = passed(source, sites, directive)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, self._compile_errors(source), passing)
+        errors = self._compile_errors(source)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         own = [t for t in self._sources.templates if t.offsets == source.offsets]
         formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)
@@ -407,11 +452,28 @@ class Translation:
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
-        """Errors inside the kernel and inside what it may call, wherever that stands."""
-        if self._problems.headers and self._header_functions is None and self._ast is not None:
+        """Errors inside the kernel and inside what it may call, wherever that stands, and of types that clang
+        takes for others."""
+        found, words = self._errors_and_words(source)
+        return (*found, *self._broken_declarations.misread(words)) if words else found
+
+    def _errors_and_words(self, source: KernelSource) -> tuple[tuple[CompileError, ...], set[bytes]]:
+        problems = self._problems
+        if not problems.main and not problems.headers:
+            return (), set()
+        if problems.headers and self._header_functions is None and self._ast is not None:
             root = raw_cursor(self._unit.cursor)
-            self._header_functions = HeaderFunctions(self._ast, root, self._problems.headers)
-        return errors_within(source, self._sources, self._problems.main, self._header_functions, self._source)
+            self._header_functions = HeaderFunctions(self._ast, root, problems.headers)
+        return errors_within(source, self._sources, problems.main, self._header_functions, self._source)
+
+    @property
+    def _broken_declarations(self) -> BrokenDeclarations:
+        if self._broken is None:
+            self._broken = BrokenDeclarations()
+            problems = outside_functions(self._problems, self._sources, self._source)
+            if problems and self._ast is not None:
+                self._broken = broken_declarations(self._ast, raw_cursor(self._unit.cursor), problems)
+        return self._broken
 
     def _directive(self, source: KernelSource) -> KernelDirective | None:
         first = source.name_range.start.line

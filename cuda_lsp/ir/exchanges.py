@@ -144,6 +144,8 @@ EXCHANGES: Mapping[str, Exchange] = {row.name: row for row in (
 )}
 # fmt: on
 """Every exchange by its CUDA name."""
+TILE_REDUCTION = "reduction of a tile"
+"""Of (value, size of the tile): one result for all its lanes, of values that nobody computes."""
 MEMBERS: Mapping[str, Exchange] = {row.member: row for row in EXCHANGES.values() if row.masked and row.member}
 """Those that tiles of cooperative groups have, by their names there."""
 

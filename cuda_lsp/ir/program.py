@@ -196,6 +196,7 @@ class Unknown:
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
     them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
     what memory holds, so that inputs make it what they like. ``per_block``: each block may have its own.
+    ``inputs``: what it is computed from, where that may differ: threads that agree on all of it agree on it.
     """
 
     reason: str
@@ -204,6 +205,7 @@ class Unknown:
     uniform: bool = False
     loaded: bool = False
     per_block: bool = False
+    inputs: tuple[Expr, ...] = ()
 
 
 STRETCH = 1 << 40
@@ -609,7 +611,8 @@ class Kernel:
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``said``: conditions that hold at single launches, by their place and block, besides those of
     ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
-    translation depends on.
+    translation depends on. ``valued``: floating-point values are followed, as expressions that nobody
+    computes; ``followed``: the same kernel like that, for who asks whether two threads store one value.
     """
 
     name: str  # as in the source, with template arguments: ``reduce<float, 256>``
@@ -635,6 +638,9 @@ class Kernel:
     said: Mapping[tuple[Site | None, Dim3], tuple[Expr, ...]] = field(
         factory=dict[tuple[Site | None, Dim3], tuple[Expr, ...]]
     )
+
+    valued: bool = False
+    followed: Kernel | None = None
 
     def said_of(self, launch: LaunchConfig) -> tuple[Expr, ...]:
         """What holds at this launch, and need not at others."""

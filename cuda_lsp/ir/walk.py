@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
+from attrs import evolve
+
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Expr, Stmt, Var
 from cuda_lsp.model import Mode, Site
@@ -25,6 +27,7 @@ _OPERANDS: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
     ir.Offset: attrgetter("pointer", "bytes"),
     ir.Select: attrgetter("condition", "then", "otherwise"),
     ir.Intrinsic: attrgetter("operands"),
+    ir.Unknown: attrgetter("inputs"),
 }
 
 
@@ -48,6 +51,8 @@ def mapped(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
         return ir.Select(change(e.condition), change(e.then), change(e.otherwise), e.type)
     if isinstance(e, ir.Intrinsic):
         return ir.Intrinsic(e.name, tuple(map(change, e.operands)), e.type)
+    if isinstance(e, ir.Unknown) and e.inputs:
+        return evolve(e, inputs=tuple(map(change, e.inputs)))
     return e
 
 

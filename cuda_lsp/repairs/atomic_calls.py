@@ -13,7 +13,7 @@ _BY_OPERATOR = {
 }  # fmt: skip
 _WORDS = frozenset({"int", "unsigned", "unsigned int", "unsigned long long", "uint", "int32_t", "uint32_t"})
 _TYPES = {
-    "Add": _WORDS | {"float", "double"},
+    "Add": _WORDS | {"float", "double", "__half2", "half2", "__half", "half"},
     "Exch": _WORDS | {"float"},
     "Min": _WORDS | {"long long"},
     "Max": _WORDS | {"long long"},

@@ -29,21 +29,37 @@ def atomics(source: Source, report: FileReport, finding: Finding) -> Iterator[Ca
     del report
     if finding.code not in RACES or not source.here(finding):
         return
-    sites = (finding.site, *(related.site for related in finding.related[:1]))
     ways: tuple[Callable[[Source, Statement, int], Edit | None], ...] = (_whole, _maximum, _step, _wider)
-    for way in (*ways, _flag) if finding.same_value else ways:
-        keeps = way is not _flag  # so much for something harmless need not be meant
-        edits: dict[int, Edit] = {}
-        for extent in dict.fromkeys(site.range for site in sites):
-            statement = source.statement_at(extent)
-            edit = way(source, statement, source.offset(extent.start)) if statement is not None else None
-            if edit is None:
-                break
-            edits[edit.start] = edit
-        else:
-            lines = ", ".join(dict.fromkeys(str(source.position(at).line) for at in sorted(edits)))
-            title = f"Make the update of line {lines} atomic"
-            yield Candidate(RepairKind.ATOMIC, title, tuple(edits.values()), keeps_meaning=keeps)
+    for way in ways:
+        yield from _made_atomic(source, finding, way)
+
+
+def flags(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
+    """Stores of one and the same value: so much for something harmless need not be meant."""
+    del report
+    if finding.code in RACES and source.here(finding) and finding.same_value:
+        yield from _made_atomic(source, finding, _flag, keeps=False)
+
+
+def _made_atomic(
+    source: Source,
+    finding: Finding,
+    way: Callable[[Source, Statement, int], Edit | None],
+    *,
+    keeps: bool = True,
+) -> Iterator[Candidate]:
+    """Both accesses changed in the same way."""
+    sites = (finding.site, *(related.site for related in finding.related[:1]))
+    edits: dict[int, Edit] = {}
+    for extent in dict.fromkeys(site.range for site in sites):
+        statement = source.statement_at(extent)
+        edit = way(source, statement, source.offset(extent.start)) if statement is not None else None
+        if edit is None:
+            return
+        edits[edit.start] = edit
+    lines = ", ".join(dict.fromkeys(str(source.position(at).line) for at in sorted(edits)))
+    title = f"Make the update of line {lines} atomic"
+    yield Candidate(RepairKind.ATOMIC, title, tuple(edits.values()), keeps_meaning=keeps)
 
 
 def _whole(source: Source, statement: Statement, at: int) -> Edit | None:

@@ -33,6 +33,7 @@ BARRIERS = {
     Code.WARP_SYNCHRONOUS: (BARRIER, _BLOCK),
 }
 _SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
+_GRID = re.compile(r"\bgrid_group\s+(\w+)\s*=|\bauto\s+(\w+)\s*=\s*(?:\w+\s*::\s*)?this_grid\s*\(")
 _MOST_LOOPS = 3
 _MOST_BRANCHES = 2
 
@@ -48,13 +49,29 @@ class _Place:
 def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
     """Barriers that may order the two accesses of a race."""
     del report
-    if _between_blocks(finding):
-        return
-    for barrier in BARRIERS.get(finding.code, ()):
+    words = () if _between_blocks(finding) else BARRIERS.get(finding.code, ())
+    of_grid = _of_grid(source, finding) if finding.code is Code.GLOBAL_RACE else ()
+    for barrier in (*of_grid, *words):
+        kind = RepairKind.BARRIER if barrier in words else RepairKind.GRID_BARRIER
         for first, second in _anchors(source, finding):
             for place in _places(source, barrier, first, second):
-                if barrier == _BLOCK or come_to_barriers(source, place.edits):
-                    yield Candidate(RepairKind.BARRIER, f"Insert {barrier} {place.said}", place.edits)
+                if barrier != BARRIER or come_to_barriers(source, place.edits):
+                    yield Candidate(kind, f"Insert {barrier} {place.said}", place.edits)
+
+
+def _of_grid(source: Source, finding: Finding) -> tuple[str, ...]:
+    """The barrier of a grid that is launched to have one: elsewhere it ends the program."""
+    path = (
+        source.statements.path(source.offset(finding.site.range.start))
+        if source.has(finding.site.range)
+        else []
+    )
+    group = _GRID.search(source.plain, path[0].start, path[0].end) if path else None
+    if group is None:
+        return ()
+    name = group[1] or group[2]
+    used = re.search(rf"\b{name}\s*\.\s*sync\s*\(|\bsync\s*\(\s*{name}\s*\)", source.plain)
+    return (f"{name}.sync();",) if used or "cudaLaunchCooperativeKernel" in source.plain else ()
 
 
 def _between_blocks(finding: Finding) -> bool:

@@ -12,9 +12,12 @@ from cuda_lsp.repairs.candidate import Edit
 from cuda_lsp.repairs.insertion import before, behind, removed
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import declared_name, unused
+from cuda_lsp.repairs.updates import declared_name, has_comma, unused
 
 _PURE = re.compile(r"[\w\s.+\-%<>=!&|()/]*\Z")
+_NUMBER = re.compile(
+    r"\s*(?:const\s+)?(float|double|bool|char|unsigned(?:\s+int)?|int|long(?:\s+long)?)\s+(\w+)\s*="
+)
 _CALL = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 _CHANGED = r"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))"
 
@@ -48,14 +51,14 @@ def _split(
     """The branch twice, with the barrier between."""
     assert branch.head is not None
     one, other = source.plain[slice(*first)], source.plain[slice(*rest)]
-    declared = {name for name in map(declared_name, re.split(r"(?<=[;{}])", one)) if name}
-    if any(re.search(rf"\b{name}\b", other) for name in declared):
+    edits = _declared_before(source, branch, first, other)
+    if edits is None:
         return None
     condition = source.text[branch.head[0] + 1 : branch.head[1] - 1]
-    edits: tuple[Edit, ...] = ()
     if not _stays(condition, one):
         name = unused("taken", source.plain)
         edits = (
+            *edits,
             *before(source, branch, f"const bool {name} = {condition.strip()};"),
             Edit(branch.head[0] + 1, branch.head[1] - 1, name),
         )
@@ -66,6 +69,26 @@ def _split(
     indent, newline = source.indent(branch.start), source.newline
     lines = f"{indent}}}{newline}{indent}{text}{newline}{indent}if ({condition}) {{"
     return (*edits, Edit(source.line_start(barrier.start), barrier.end, lines))
+
+
+def _declared_before(
+    source: Source, branch: Statement, first: tuple[int, int], other: str
+) -> tuple[Edit, ...] | None:
+    """What the first part declares and the other uses, declared before the branch; None: it cannot be."""
+    edits: tuple[Edit, ...] = ()
+    at = first[0]
+    for piece in re.split(r"(?<=[;{}])", source.plain[slice(*first)]):
+        name = declared_name(piece)
+        if name and re.search(rf"\b{name}\b", other):
+            number = _NUMBER.match(piece)
+            path = source.statements.path(branch.start)
+            outside = source.plain[path[0].start : branch.start] + source.plain[branch.end : path[0].end]
+            if number is None or number[2] != name or has_comma(piece) or re.search(rf"\b{name}\b", outside):
+                return None
+            edits += before(source, branch, f"{number[1]} {name} = 0;")
+            edits += (Edit(at + number.start(1), at + number.start(2), ""),)
+        at += len(piece)
+    return edits
 
 
 def _stays(condition: str, statements: str) -> bool:

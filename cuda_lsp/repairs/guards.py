@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from cuda_lsp.model import Code, FileReport, Finding
 from cuda_lsp.repair import RepairKind
 from cuda_lsp.repairs.arrays import shared_array
-from cuda_lsp.repairs.candidate import Candidate, Edit
+from cuda_lsp.repairs.candidate import Candidate
+from cuda_lsp.repairs.insertion import guarded
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import declared_name
+from cuda_lsp.repairs.statements import Form
 
 
 def guards(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
@@ -31,16 +31,5 @@ def guards(source: Source, report: FileReport, finding: Finding) -> Iterator[Can
         for condition in (f"{index} < {size}", f"{index} >= 0", f"{index} >= 0 && {index} < {size}"):
             title = f"Guard {source.text[slice(*access)]} by {condition}"
             yield Candidate(
-                RepairKind.GUARD, title, _guarded(source, statement, access, condition), keeps_meaning=False
+                RepairKind.GUARD, title, guarded(source, statement, access, condition), keeps_meaning=False
             )
-
-
-def _guarded(
-    source: Source, statement: Statement, access: tuple[int, int], condition: str
-) -> tuple[Edit, ...]:
-    start, end = statement.start, statement.end
-    if declared_name(source.plain[start:end]) is not None:
-        return (Edit(access[0], access[0], f"({condition} ? "), Edit(access[1], access[1], " : 0)"))
-    if source.statements.path(start)[-2].form is Form.BLOCK:
-        return (Edit(start, start, f"if ({condition}) "),)
-    return (Edit(start, start, f"{{ if ({condition}) "), Edit(end, end, " }"))  # an ``else`` may follow

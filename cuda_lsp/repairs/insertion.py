@@ -7,6 +7,7 @@ import re
 from cuda_lsp.repairs.candidate import Edit
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
+from cuda_lsp.repairs.updates import declared_name
 
 _PRAGMA = re.compile(r"\s*#\s*pragma\b")
 _STEP = "    "
@@ -61,3 +62,15 @@ def removed(source: Source, statement: Statement) -> tuple[Edit, ...]:
     while end < len(source.text) and source.text[end] in " \t":
         end += 1
     return (Edit(statement.start, end, ""),)
+
+
+def guarded(
+    source: Source, statement: Statement, access: tuple[int, int], condition: str
+) -> tuple[Edit, ...]:
+    """A statement under a condition; of a declaration the value that it reads, which is 0 elsewhere."""
+    start, end = statement.start, statement.end
+    if declared_name(source.plain[start:end]) is not None:
+        return (Edit(access[0], access[0], f"({condition} ? "), Edit(access[1], access[1], " : 0)"))
+    if source.statements.path(start)[-2].form is Form.BLOCK:
+        return (Edit(start, start, f"if ({condition}) "),)
+    return (Edit(start, start, f"{{ if ({condition}) "), Edit(end, end, " }"))  # an ``else`` may follow

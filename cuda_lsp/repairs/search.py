@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -13,15 +13,18 @@ from cuda_lsp.barrier_intervals import Meeting, meeting_of
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Site, SourceRange
 from cuda_lsp.repair import Repair, SourceEdit
 from cuda_lsp.repairs.candidate import Candidate, Places, edited
+from cuda_lsp.repairs.cost import cost
+from cuda_lsp.repairs.double_buffer import double_buffers
 from cuda_lsp.repairs.kinds import candidates
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.verify import Comparison
 from cuda_lsp.report.identity import identified
 
-_MOST_CANDIDATES = 16
-"""Of one finding: the right place is among the first few, and each costs an execution."""
+_MOST_CANDIDATES = 20
+"""Of one finding, of those that keep the meaning and of the others: the right place is among the first few,
+and each costs an execution."""
 _MOST_PROOFS = 8
-"""Of one finding, of candidates that do not verify then: each may cost seconds of the solver's."""
+"""Likewise, of candidates that do not verify then: each may cost seconds of the solver's."""
 _MOST_PROOFS_OF_FILE = 80
 """The same of a file whose repairs are composed."""
 
@@ -65,16 +68,18 @@ def mended(
     ``report``: the finished one of the text.
     """
     unverified: Mended | None = None
-    proofs = 0
-    for candidate in islice(filter(wanted, candidates(source, report, finding)), _MOST_CANDIDATES):
+    tried, proofs = Counter[bool](), Counter[bool]()
+    for candidate in filter(wanted, candidates(source, report, finding)):
+        keeps = candidate.keeps_meaning
+        tried[keeps] += 1
+        if tried[keeps] > _MOST_CANDIDATES or proofs[keeps] == _MOST_PROOFS:
+            continue
         text = edited(source.text, candidate.edits)
         first = trials.first(text)
         if first is None or not _comparison(source, report, candidate, text, first).promises(finding):
             continue
-        if proofs == _MOST_PROOFS:
-            break
         last = trials.finished(text)
-        proofs += 1
+        proofs[keeps] += 1
         if last is None:
             unverified = unverified or _mended(source, candidate, text, first, (finding,))
             continue
@@ -83,6 +88,20 @@ def mended(
             found = _mended(source, candidate, text, last, compared.gone())
             return evolve(found, repair=evolve(found.repair, verified=True))
     return unverified
+
+
+def suggested(source: Source, report: FileReport, offset: int, trials: Trials) -> Mended | None:
+    """A faster form of what is right, at a place: the finished analysis finds nothing wrong with it."""
+    for candidate in double_buffers(source, report, offset):
+        text = edited(source.text, candidate.edits)
+        first = trials.first(text)
+        if first is None or not _comparison(source, report, candidate, text, first).is_readable():
+            continue
+        last = trials.finished(text)
+        if last is not None and _comparison(source, report, candidate, text, last).keeps():
+            found = _mended(source, candidate, text, last, ())
+            return evolve(found, repair=evolve(found.repair, verified=True))
+    return None
 
 
 def _comparison(
@@ -100,7 +119,17 @@ def _mended(
     )
     keeps = candidate.keeps_meaning
     return Mended(
-        Repair(candidate.kind, candidate.title, edits, gone, keeps_meaning=keeps), candidate, text, report
+        Repair(
+            candidate.kind,
+            candidate.title,
+            edits,
+            gone,
+            keeps_meaning=keeps,
+            cost=cost(source, candidate.edits),
+        ),
+        candidate,
+        text,
+        report,
     )
 
 

@@ -36,22 +36,26 @@ class Comparison:
     def promises(self, aim: Finding) -> bool:
         """Whether nothing that is certain yet speaks against the edit."""
         certain = [f for f in self.after.findings if f.status in _CERTAIN]
-        return self._is_readable() and self._is_gone(aim, certain) and not self._added(certain)
+        return self.is_readable() and self._is_gone(aim, certain) and not self._added(certain)
 
     def mends(self, aim: Finding) -> bool:
         """Whether the finding has gone, nothing is new, and no verdict is weaker; of finished reports."""
         return (
-            self._is_readable()
+            self.is_readable()
             and self._is_gone(aim, self.after.findings)
             and not self._added(self.after.findings)
             and self._keeps_verdicts()
         )
 
+    def keeps(self) -> bool:
+        """Whether nothing is new and no verdict is weaker; of finished reports."""
+        return self.is_readable() and not self._added(self.after.findings) and self._keeps_verdicts()
+
     def gone(self) -> tuple[Finding, ...]:
         """The findings that the edited text does not have."""
         return tuple(f for f in self.before.findings if self._is_gone(f, self.after.findings))
 
-    def _is_readable(self) -> bool:
+    def is_readable(self) -> bool:
         """Nothing more is wrong with the text, wherever: an inserted line moves it."""
         known = {error.message for error in self.before.errors}
         return all(error.message in known for error in self.after.errors)

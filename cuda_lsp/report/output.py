@@ -71,7 +71,8 @@ def _tell(repairs: Repairs) -> None:
     """A line a repair, where it begins."""
     for repair in (repair for of in repairs.values() for repair in of):
         doubt = "" if repair.keeps_meaning else " (unsafe)"
-        click.echo(f"{repair.edits[0].range.beginning}: verified repair: {repair.title}{doubt}")
+        cost = f" ({repair.cost})" if repair.cost else ""
+        click.echo(f"{repair.edits[0].range.beginning}: verified repair: {repair.title}{cost}{doubt}")
 
 
 def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:

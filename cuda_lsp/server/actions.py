@@ -14,11 +14,11 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.barrier_intervals import meeting_of
-from cuda_lsp.model import Code, FileReport, Finding, KernelReport, LaunchConfig
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, LaunchConfig, Position
 from cuda_lsp.repair import Repair
 from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.kinds import repairable
-from cuda_lsp.repairs.search import Trials, composed, every_one, mended
+from cuda_lsp.repairs.search import Trials, composed, every_one, mended, suggested
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
 from cuda_lsp.server.check_commands import action_for, interval_action, picture_action
@@ -70,6 +70,7 @@ def actions(
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
                 known = known_launches(kernel, (report, *wanted.others), wanted.elsewhere)
                 found += launch_actions(kernel, document, known, wanted.asks_launch)
+                found += _suggestions(report, document, wanted, trials)
             if kernel.key and wanted.kind(lsp.CodeActionKind.Source.value):
                 found.append(_run(kernel, document))
     return found
@@ -127,11 +128,34 @@ def _action(repair: Repair, document: TextDocument) -> lsp.CodeAction:
     """The client's form of a repair."""
     edits = [lsp.TextEdit(to_client(edit.range, document), edit.text) for edit in repair.edits]
     return lsp.CodeAction(
-        title=repair.title if repair.verified else f"{repair.title} ({_NOT_VERIFIED})",
+        title=_title(repair),
         kind=lsp.CodeActionKind.QuickFix,
         is_preferred=True if repair.verified and repair.keeps_meaning else None,
         edit=lsp.WorkspaceEdit(changes={document.uri: edits}),
     )
+
+
+def _suggestions(
+    report: FileReport, document: TextDocument, wanted: Wanted, trials: Trials
+) -> Iterator[lsp.CodeAction]:
+    """What may be done with a barrier on the line that somebody is on."""
+    line = document.lines[wanted.first] if wanted.first < len(document.lines) else ""
+    if wanted.first != wanted.last or "__syncthreads" not in line:
+        return
+    source = Source(report.path, document.source)
+    offset = source.offset(Position(wanted.first + 1, line.index("__syncthreads") + 1))
+    found = suggested(source, report, offset, trials)
+    if found is not None:
+        action = _action(found.repair, document)
+        action.kind, action.is_preferred = lsp.CodeActionKind.RefactorRewrite, None
+        yield action
+
+
+def _title(repair: Repair) -> str:
+    """With what it costs, and what nobody has proved yet."""
+    said = [repair.cost, "" if repair.verified else _NOT_VERIFIED]
+    behind = ", ".join(part for part in said if part)
+    return f"{repair.title} ({behind})" if behind else repair.title
 
 
 def _all_of_a_kind(

@@ -36,6 +36,7 @@ from cuda_lsp.static.opening import Document, Publish, parts, undecided
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
+from cuda_lsp.static.stored_values import is_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
@@ -360,8 +361,12 @@ class Analyzer:
     ) -> ToolError | None:
         until = max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
         try:
-            kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
-            first = enumerate_kernel(kernel, self.settings_of(translation.path), until=until)
+            settings, kernel = self.settings_of(translation.path), _program(translation, source)
+            first = enumerate_kernel(kernel, settings, until=until)
+            if first.cut or is_open(first, kernel):
+                kernel = evolve(kernel, followed=_program(translation, source, valued=True))
+            if not first.cut:
+                first = with_stored_values(first, kernel, settings, until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
             return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
@@ -429,6 +434,11 @@ class Analyzer:
         old = [key for key in self._reports if key not in live]
         for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]
+
+
+def _program(translation: Translation, source: KernelSource, valued: bool = False) -> Kernel:
+    """The kernel program, its locks and the barriers of its grid understood."""
+    return with_critical_sections(with_grid_barriers(translation.lower(source, valued)))
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

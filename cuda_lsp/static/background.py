@@ -20,7 +20,8 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
-from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
+from cuda_lsp.static.stored_values import first_tier
+from cuda_lsp.static.tiers import FirstTier
 from cuda_lsp.static.work import PATIENCE
 from cuda_lsp.static.workers import SolverPool
 
@@ -95,7 +96,7 @@ class Background:
         """What is to be done next of a kernel, and the seconds that it may take."""
         settings = self._settings_of(kernel.range.path)
         if first.cut:
-            return partial(enumerate_kernel, kernel, settings), budgets.HANGING_S
+            return partial(first_tier, kernel, settings), budgets.HANGING_S
         budget = budget_of(settings)
         launches, gpu = first.report.launches, settings.gpu
         proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)

@@ -137,6 +137,9 @@ ORDINARY_VALUES = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
 LARGE_VALUES = (4096, 1 << 16)
 """Of parameters: a condition is one if the race happens for those that fulfil it. Large: of all at once."""
 
+ROUND_SIZES = (256, 32)
+"""Of which sizes of hosts are mostly multiples: threads that part at a barrier are told for such."""
+
 SMALL_WITNESSES = (64, 4096)
 """Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
 
@@ -248,6 +251,12 @@ MOST_BOUNDS = 4
 
 MOST_SUBSTITUTIONS = 4
 """Variables in variables that are put into an expression; twice as many into one that may take a lock."""
+
+MOST_TABLE = 1 << 15
+"""Threads of a block, times rounds of their loops, whose addresses are compared one by one."""
+
+TABLE_INSTRUCTIONS = 60
+"""What a table counts as, and how many of its lines count as one more: NumPy makes them at once."""
 
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""

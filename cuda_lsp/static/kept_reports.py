@@ -111,6 +111,13 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
         extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
         arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments, *site.conditions)
-        facts += (*site.sized, *site.computed.items(), *site.pointed, *site.types.items(), site.passed)
+        facts += (
+            *site.sized,
+            *site.fields.items(),
+            *site.computed.items(),
+            *site.pointed,
+            *site.types.items(),
+            site.passed,
+        )
         found.setdefault(site.kernel, []).append(facts)
     return found

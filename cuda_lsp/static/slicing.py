@@ -95,6 +95,11 @@ class Slice:
         return any(s.scope is BarrierScope.NAMED and s.phase is not ir.BarrierPhase.SYNC for s in barriers)
 
     @property
+    def named_apart(self) -> bool:
+        """A named barrier may be met at several places: each counts who comes, wherever that is."""
+        return sum(isinstance(s, ir.Barrier) and s.scope is BarrierScope.NAMED for s in self.statements) > 1
+
+    @property
     def splits(self) -> bool:
         """Barriers of some threads, or barrier objects, may order threads of a block."""
         barriers = (s for s in self.statements if isinstance(s, ir.Barrier))
@@ -213,6 +218,8 @@ def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
             elif isinstance(s, _ACCESSES):
                 if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
                     need(s.pointer)
+                if result.kernel.valued and isinstance(s, ir.Store):
+                    need(s.value)
                 more = _model(s, roots, wanted, modelled, need)  # may set changed itself
                 changed = changed or more
             elif s is not without:

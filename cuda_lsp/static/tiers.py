@@ -25,11 +25,14 @@ from cuda_lsp.model import (
     KernelReport,
     LaunchConfig,
     LaunchSource,
+    RaceKind,
     SourceRange,
     Status,
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.deadline import passed
+from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
@@ -44,7 +47,7 @@ from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
-from cuda_lsp.static.launches.arguments import free_scalars, sample
+from cuda_lsp.static.launches.arguments import free_scalars, in_address, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
@@ -64,7 +67,8 @@ class FirstTier:
 
     ``findings``: all of them, of codes that are switched off too. ``decided``: whether it races.
     ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
-    ``unseen``: code that only other blocks than the assumed run.
+    ``unseen``: code that only other blocks than the assumed run. ``alike``: races whose stores are of one
+    value wherever they meet.
     """
 
     report: KernelReport
@@ -74,6 +78,7 @@ class FirstTier:
     sampled: frozenset[Key] = frozenset()
     cut: bool = False
     unseen: tuple[str, ...] = ()
+    alike: frozenset[Key] = frozenset()
 
 
 def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
@@ -140,7 +145,7 @@ class _Look:
 
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
     ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``. ``misuses``:
-    sizes make the block, and its threads surely misuse shared arrays.
+    sizes make the block, and its threads surely misuse shared arrays, or vectors where none begins.
     """
 
     launch: LaunchConfig
@@ -157,6 +162,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     launch = fitted(kernel, told, lambda of: leaves_arrays(runs.of(of)) or (of is not told and runs.late))
     trace = runs.of(launch)
     found = runs.findings(trace)
+    misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
         found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
     unseen: tuple[str, ...] = ()
@@ -175,7 +181,9 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
-        doubts, examples = [], [] if runs.late else _sampled(runs, launch)
+        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt is Open.LAUNCH_UNTOLD]
+        settled = {f.key for f in doubts}
+        examples = [f for f in ([] if runs.late else _sampled(runs, launch)) if f.key not in settled]
     return _Look(
         launch=launch,
         findings=(
@@ -188,8 +196,12 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
-        misuses=launch.source is LaunchSource.SIZES and misuses_arrays(trace),
+        misuses=misuses,
     )
+
+
+def _misaligns(finding: Diagnosis) -> bool:
+    return finding.code is Code.MISALIGNED_ACCESS and finding.status is Status.PROVED
 
 
 @define
@@ -208,7 +220,7 @@ class _Executions:
 
     @property
     def late(self) -> bool:
-        self.missed = self.missed or self.left < 0
+        self.missed = self.missed or passed(self.until)
         return self.missed
 
     @property
@@ -243,8 +255,10 @@ class _Executions:
         return (*accusing, *(found for diagnostic in asked for found in diagnostic(trace)))
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
-        """What a launch shows to be wrong for every argument, ``wanted`` or not."""
-        return accusations(self._accusing(self.of(launch)))
+        """What a launch shows to be wrong for every argument, ``wanted`` or not; conflicts if some are."""
+        trace = self.of(launch)
+        conflicts = bank_findings(trace) if any(key[0] is Code.BANK_CONFLICT for key in wanted) else ()
+        return accusations((*self._accusing(trace), *conflicts))
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
@@ -293,14 +307,17 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
-    return [_under(finding, example) for finding in found]
+    return [_under(finding, example, runs.kernel) for finding in found]
 
 
-def _under(finding: Diagnosis, example: Example) -> Diagnosis:
+def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
+    if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
+        named = in_address(kernel, finding.site)
+        values = tuple((name, value) for name, value in example.values if name in named)
+        return finding.needing(Example(values, sampled=True)) if values else finding
     if finding.code in _UP_TO_SIZES and finding.certain:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
-    hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
-    return finding.needing(example) if hangs else finding
+    return finding.needing(example) if finding.status is Status.PROVED else finding
 
 
 def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:
@@ -330,7 +347,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     report = first.report
     proved_free = answer.verdict is Verdict.RACE_FREE or first.decided
     findings: dict[Key, Diagnosis] = {}
-    by_solver = {f.key: f for f in answer.findings}
+    by_solver = {f.key: of_one_value(f, first.alike) for f in answer.findings}
     for finding in first.findings:
         key = finding.key
         better = by_solver.pop(key, None)
@@ -378,6 +395,13 @@ def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     Pitches and extents that fit together are the rule; sampled ones need not.
     """
     return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
+
+
+def of_one_value(finding: Diagnosis, alike: Set[Key]) -> Diagnosis:
+    """The finding; one of ``alike`` is of stores of one value."""
+    if finding.kind is not RaceKind.WAW or finding.same_value or finding.key not in alike:
+        return finding
+    return evolve(finding, same_value=True, told_same=True)
 
 
 def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:

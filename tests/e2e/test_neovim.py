@@ -62,11 +62,14 @@ _AGAIN_S = 5.0  # after which what a keystroke asked for is asked for again
 class Neovim:
     """One running Neovim with Figure 1 open."""
 
-    def __init__(self, program: str, runtime: Path | None, folder: Path) -> None:
+    def __init__(
+        self, program: str, runtime: Path | None, folder: Path, configuration: str | None = None
+    ) -> None:
         self.file = folder / "figure1.cu"
         self.file.write_text(FIGURE1)
         init = folder / "init.lua"
-        init.write_text(INIT.format(plugin=ROOT / "editors/nvim", command=json.dumps(SERVER)))
+        ours = INIT.format(plugin=ROOT / "editors/nvim", command=json.dumps(SERVER))
+        init.write_text(ours if configuration is None else configuration)
         self._pipe = (
             Path(tempfile.mkdtemp()) / "nvim"
         )  # a socket's path holds 107 bytes: pytest's may not fit
@@ -154,21 +157,44 @@ class Neovim:
 
 
 @pytest.fixture(params=["0.7", "0.10"])
-def neovim(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Neovim]:
+def program(request: pytest.FixtureRequest) -> tuple[str, Path | None]:
     need("tmux", "tmux")
     if request.param == "0.7":
-        program, runtime = need("nvim", "Neovim"), None
-    else:
-        program, runtime = need(NEWER / "usr/bin/nvim", "Neovim 0.10"), NEWER / "usr/share/nvim/runtime"
-    editor = Neovim(program, runtime, tmp_path)
+        return need("nvim", "Neovim"), None
+    return need(NEWER / "usr/bin/nvim", "Neovim 0.10"), NEWER / "usr/share/nvim/runtime"
+
+
+@pytest.fixture
+def neovim(program: tuple[str, Path | None], tmp_path: Path) -> Iterator[Neovim]:
+    editor = Neovim(*program, tmp_path)
     yield editor
     editor.terminal.close()
+
+
+def test_one_line_installs_the_plugin_and_no_configuration_is_needed(
+    program: tuple[str, Path | None], tmp_path: Path
+) -> None:
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "cuda_lsp", "neovim"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "installed" in said
+    editor = Neovim(*program, tmp_path, configuration="vim.o.swapfile = false\n")
+    try:
+        (race,) = editor.wait_for_diagnostics(True)
+        assert race["line"] == STORE_LINE + 1
+        editor.terminal.type(":checkhealth cuda_lsp\r")
+        editor.terminal.wait_for(rf"cuda-lsp, version {re.escape(__version__)}")
+        editor.terminal.type(":qa!\r")
+    finally:
+        editor.terminal.close()
+    subprocess.run([*command, "--remove"], env=environment, capture_output=True, check=True)
+    assert not (tmp_path / "nvim/site/pack/cuda-lsp/start/cuda-lsp").exists()
 
 
 def test_barrier_typed_and_deleted_moves_the_race(
     neovim: Neovim, artifacts: Path, request: pytest.FixtureRequest
 ) -> None:
-    version = "nvim-" + request.node.callspec.params["neovim"]
+    version = "nvim-" + request.node.callspec.params["program"]
     terminal = neovim.terminal
 
     (race,) = neovim.wait_for_diagnostics(True)

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import HISTOGRAM
+from programs import CLUSTERS, GRAPH, HISTOGRAM
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.gpu.engine import device_architecture
@@ -146,3 +146,33 @@ int main() { int* p; cudaMalloc(&p, 4096); each<64>(p); return cudaDeviceSynchro
         assert (run.counts.launches, run.counts.checked) == (40, 5)
         assert run.counts.reasons == {"only launches 1, 2, 3, 8 and 32 of each kernel are": 35}
         assert run.checks[0].results[0].races.races
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_kernels_in_graphs_are_checked(runner: Runner, tmp_path: Path, barrier: str, racy: bool) -> None:
+    text, path = GRAPH.replace("BARRIER", barrier), tmp_path / "program.cu"
+    path.write_text(text)
+    job = ProgramJob(path, text, (), CompileOptions(arch="sm_75"), tmp_path / "cache", tmp_path)
+    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    assert result.status == 0, result
+    assert racy or "as it should be, no error" in result.output
+    assert result.output.count("host: captured") == 3
+    told = {run.name: run for run in result.runs}
+    assert (told["shift"].counts.launches, told["shift"].counts.checked) == (3, 3)
+    assert (told["add"].counts.launches, told["add"].counts.checked) == (7, 3)
+    assert bool(told["shift"].checks[0].results[0].races.races) == racy
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("cluster.sync();", False), ("", True)])
+def test_a_launch_as_clusters_is_checked(runner: Runner, tmp_path: Path, barrier: str, racy: bool) -> None:
+    text, path = CLUSTERS.replace("BARRIER", barrier), tmp_path / "program.cu"
+    path.write_text(text)
+    job = ProgramJob(path, text, (), CompileOptions(arch="sm_90"), tmp_path / "cache", tmp_path)
+    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    assert result.status == 0, result
+    assert racy or "as it should be, no error" in result.output
+    (run,) = result.runs
+    assert (run.counts.launches, run.counts.checked) == (1, 1)
+    outcome = run.checks[0].results[0].races
+    assert bool(outcome.races) == racy
+    assert not outcome.faults

@@ -65,13 +65,26 @@ def test_the_barrier_of_a_round_is_verified_by_both_tiers_and_preferred(client: 
     client.settled("a.cu", 1)
     preferred = [action for action in client.actions("a.cu", 8) if action.get("isPreferred")]
     assert [action["title"] for action in preferred] == [
-        "Insert __syncthreads(); at the end of the loop on line 5"
+        "Insert __syncthreads(); at the end of the loop on line 5 (1 barrier more a round)"
     ]
     mended = edited(TILES, preferred[0])
     assert mended == TILES.replace("sum += s[k];\n", "sum += s[k];\n    __syncthreads();\n")
     client.open("b.cu", mended)
     _, status = client.settled("b.cu", 1)
     assert [kernel["verdict"] for kernel in status["kernels"]] == ["race-free"]
+
+
+def test_two_buffers_are_suggested_where_one_barrier_is_then_enough(client: Client) -> None:
+    text = TILES.replace("sum += s[k];\n", "sum += s[k];\n    __syncthreads();\n").replace("r < n", "r < 8")
+    client.open("a.cu", text)
+    client.settled("a.cu", 1)
+    line = text[: text.rindex("__syncthreads")].count("\n")
+    (action,) = [a for a in client.actions("a.cu", line, "refactor.rewrite") if "Double-buffer" in a["title"]]
+    assert action["title"].endswith("(256 bytes of shared memory more) (1 barrier less a round)")
+    assert not action.get("isPreferred")
+    made = edited(text, action)
+    assert "s[2][64]" in made and made.count("__syncthreads") == 1
+    assert not any("Double" in a["title"] for a in client.actions("a.cu", line - 4, "refactor.rewrite"))
 
 
 def test_all_repairs_of_a_file_are_one_action_for_who_asks_for_it(client: Client) -> None:

@@ -68,6 +68,13 @@ def test_a_comparison_that_decides_nothing_leaves_nothing_to_assume() -> None:
     assert kernel.assumptions == ()
 
 
+def test_a_size_is_one_where_nothing_compares_it_too() -> None:
+    body = "if (i < 64) a[i] = a[i + n + 64];"  # for n == -64 the two meet
+    kernel = report(f"__shared__ float s[512]; if (threadIdx.x < n) s[threadIdx.x] = 1; {body}")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ("`n` is not negative",)
+
+
 def test_what_is_left_of_a_size_is_taken_for_a_size() -> None:
     # For n == -3 the bound wraps, and every thread would store, also to what another one reads.
     kernel = report("unsigned u = i; if (u < n - 1) a[u] = a[u + n];")

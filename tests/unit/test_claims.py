@@ -210,3 +210,30 @@ def test_what_threads_copy_from_one_place_to_one_place_is_one_value(store: str) 
 def test_what_may_be_two_values_accuses(store: str) -> None:
     found = told_of(store)
     assert any(not same and status is Status.CONDITIONAL for same, status in found)
+
+
+ROWS_OF_VECTORS = """
+__global__ void k(short* out, const short* in, int columns) {
+    int at = threadIdx.y * columns + threadIdx.x * 8;
+    if (threadIdx.x * 8 < columns) *(int4*)(out + at) = *(const int4*)(in + at);
+}
+void run(short* out, const short* in, int rows, int columns) {
+    int threads = (columns + 7) / 8;
+    if (threads == 1) k<<<1, dim3(threads, rows)>>>(out, in, columns);
+}
+"""
+
+
+def test_sizes_that_misalign_vectors_are_no_sizes_of_the_program() -> None:
+    report = check_text(Path("k.cu"), ROWS_OF_VECTORS)
+    (kernel,) = report.kernels
+    assert kernel.verdict is not Verdict.RACY
+    assert not [f for f in report.findings if f.effective_severity <= Severity.WARNING]
+
+
+def test_a_race_of_sizes_that_align_vectors_is_told() -> None:
+    report = check_text(
+        Path("k.cu"), ROWS_OF_VECTORS.replace("threadIdx.y * columns", "threadIdx.y / 2 * columns")
+    )
+    (kernel,) = report.kernels
+    assert kernel.verdict is Verdict.RACY

@@ -46,7 +46,8 @@ def test_bank_sums_are_added_over_their_copies() -> None:
     sums = np.zeros(2 * records.BANK_COPIES, records.BANK_SUM)
     sums["executions"][records.BANK_COPIES :] = 1
     sums["wavefronts"][records.BANK_COPIES :] = 2
-    (seen,) = records.seen_banks(np.zeros(2, records.BANK), sums)
+    patterns, hits = np.zeros((2, 8), records.PATTERN), np.zeros((2, 4, 8), np.uint64)
+    (seen,) = records.seen_banks(np.zeros(2, records.BANK), sums, patterns, hits, {})
     assert (seen.site, seen.executions, seen.wavefronts) == (1, records.BANK_COPIES, 2 * records.BANK_COPIES)
 
 

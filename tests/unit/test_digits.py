@@ -16,7 +16,8 @@ INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 
 
 def answer(body: str, block: int = 64, grid: int | None = None, seconds: float = 2.0) -> SolverResult:
-    text = "__global__ void k(float* a, int A, int B, int C, int D) { float4 v = {}; " + INDEX + body + " }"
+    text = "__global__ void k(float* a, const int* ids, int A, int B, int C, int D) { float4 v = {}; "
+    text += INDEX + body + " }"
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=LaunchSource.FILE)
     return refine_kernel(lowered(text), [launch], GPU, Budget(kernel=seconds, query=0.1))
 
@@ -49,6 +50,17 @@ PROVED = {
     " if (j < A) ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
     "rows of vectors in a loop": "for (int j = 4 * threadIdx.x; j < A; j += 256)"
     " *(float4*)(a + A * blockIdx.x + j) = v;",
+    "an image that is turned": "if (i < A*B*C) { int r = i % (A*B);"
+    " a[i/(A*B)*A*B + (A-1 - r/B)*B + B-1 - r%B] = 1; }",
+    "pixels of tiles": "int t = i / (D*D), y = t/A%B*D + i/D%D, x = t%A*D + i%D;"
+    " if (y < C && x < C && i < A*B*D*D) a[(C-1 - y)*C + x] = 1;",
+    "a tile in a grid-stride loop": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x)"
+    " for (int y = 0; y < C; y++) for (int x = 0; x < D; x++) a[s/B*B*C*D + (y*D + x)*B + s%B] = 1;",
+    "a pointer that moves with the loops": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x) {"
+    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x < D; x++)"
+    " { *p = 1; p += B; } }",
+    "what memory bounds, in layers": "if (i < A*B) for (int k = 0; k < ids[i]; k++)"
+    " a[((i/B)*B + (B-1 - i%B))*C + k] = 1;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
 }
@@ -78,6 +90,24 @@ NOT_PROVED = {
     " a[((blockIdx.x + threadIdx.x) % B)*A + (2*threadIdx.x + D) % A] = 1;",
     "rows of vectors that reach further": "int j = 2 * threadIdx.x; if (j < A)"
     " ((float4*)(a + A * blockIdx.x))[threadIdx.x] = v;",
+    "an image that is turned, and one row more": "if (i < A*B*C) { int r = i % (A*B+B);"
+    " a[i/(A*B+B)*A*B + (A-1 - r/B)*B + B-1 - r%B] = 1; }",
+    "from both ends": "if (threadIdx.x < A) { a[blockIdx.x*A + threadIdx.x] = 1;"
+    " a[blockIdx.x*A + A-1 - threadIdx.x] = 2; }",
+    "up and down": "if (i < A*B) a[(A-1 - i/B)*B + i/B + i%B] = 1;",
+    "pixels of tiles, rows too narrow": "int t = i / (D*D), y = t/A%B*D + i/D%D, x = t%A*D + i%D;"
+    " if (y < C && x < C && i < A*B*D*D) a[(C-1 - y)*(C-1) + x] = 1;",
+    "pixels of tiles, no border": "int t = i / (D*D), y = t/A%B*D + i/D%D, x = t%A*D + i%D;"
+    " if (y < C && i < A*B*D*D) a[(C-1 - y)*C + x] = 1;",
+    "tiles that are too small": "int t = i / (D*D), y = t/A%B*D + i/D%D, x = t%A*(D-1) + i%D;"
+    " if (y < C && x < C && i < A*B*D*D) a[(C-1 - y)*C + x] = 1;",
+    "a tile that reaches into the next": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x)"
+    " for (int y = 0; y <= C; y++) for (int x = 0; x < D; x++) a[s/B*B*C*D + (y*D + x)*B + s%B] = 1;",
+    "a pointer that moves too far": "for (int s = i; s < A*B; s += blockDim.x * gridDim.x) {"
+    " float* p = a + s/B*B*C*D + s%B; for (int y = 0; y < C; y++) for (int x = 0; x <= D; x++)"
+    " { *p = 1; p += B; } }",
+    "what memory bounds, turned by another row": "if (i < A*B) for (int k = 0; k < ids[i]; k++)"
+    " a[((i/B)*B + (B-1 - i%A))*C + k] = 1;",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }
 
@@ -101,6 +131,8 @@ def test_what_is_taken_to_be_positive_is_told():
 DIGITS = (
     "(threadIdx.x+C)%A",
     "(i+B)%C",
+    "(A-1-i%A)",
+    "(B-1-(i/A)%B)",
     "((i%(4*A))/4)",
     "(i%4)",
     "i%A",

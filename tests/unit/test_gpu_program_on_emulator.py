@@ -99,7 +99,7 @@ def hosted(folder: Path, barrier: str) -> tuple[Hosted, Program, str]:
 
 
 def launch(host: Hosted, program: Program, entry: str, reason: int = 0) -> int:
-    shape = (ctypes.c_uint * 8)(BLOCKS, 1, 1, 64, 1, 1, 0, reason)
+    shape = (ctypes.c_uint * 11)(BLOCKS, 1, 1, 64, 1, 1, 0, reason, 1, 1, 1)
     values = [ctypes.c_ulonglong(int(program.allocations[name][0])) for name in ("bins", "data")]
     held = [*values, ctypes.c_int(N)]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in held))
@@ -193,7 +193,7 @@ def test_after_a_kernel_that_ends_the_program_it_runs_again_and_the_others_are_c
     assert result.status == 0
     assert result.notes == ("launch 1, watched for races, failed on the GPU",)
     again = Hosted(tasks[1], host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
-    shape = (ctypes.c_uint * 8)(1, 1, 1, 64, 1, 1, 0, 0)
+    shape = (ctypes.c_uint * 11)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1)
     assert again.launch(entry.encode(), shape, None) == 0
     assert again.tally.counts[entry].reasons == {on_gpu.SKIPPED: 1}
 

@@ -117,3 +117,13 @@ void f(float *a, int n, int m) {{ int t = 256; k<<<(m * n + t - 1) / t, t>>>(a, 
 """
     (kernel,) = check_text(Path("a.cu"), text).kernels
     assert kernel.verdict is verdict
+
+
+def test_blocks_along_an_axis_that_the_host_fixes_are_no_doubt():
+    body = "int i = blockIdx.x * 64 + threadIdx.x; if (i < n) a[i] += 1;"
+    text = f"__global__ void k(float *a, int n) {{ {body} }}\n"
+    (kernel,) = check_text(
+        Path("a.cu"), text + "void f(float *a, int n) { k<<<dim3((n + 63) / 64, 8), 64>>>(a, n); }"
+    ).kernels
+    (race,) = [finding for finding in kernel.findings if finding.kind]
+    assert race.status is Status.CONDITIONAL and race.condition == "`n` > 0"

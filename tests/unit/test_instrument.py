@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.launch import instrumented
@@ -16,7 +17,7 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
     instrument,
 )
 from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
-from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     meets_in_clusters,
@@ -161,8 +162,17 @@ def test_who_takes_part_in_a_synchronisation(statement: str, partial: bool) -> N
 
 
 def test_the_launch_needs_room_for_stamps_and_cells() -> None:
-    assert LAYOUT.dynamic_bytes(256) >= 64 * 8 + 256 // 4 * CELL_BYTES
+    layout = evolve(LAYOUT, static_bytes=256)
+    assert layout.dynamic_bytes >= 64 * 8 + 256 // 4 * 32
     assert [v.name for v in shared_variables(read_module(KERNEL), "k")] == ["s"]
+
+
+def test_a_launch_as_clusters_is_declared_by_the_kernel() -> None:
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1, cluster=(2, 1, 1))
+    assert (
+        ".explicitcluster\n.reqnctapercluster 2, 1, 1"
+        in instrument(read_module(KERNEL), sites(), watch, "").text
+    )
 
 
 def test_the_assembler_is_told_how_many_blocks_are_to_fit() -> None:

@@ -109,3 +109,31 @@ def test_a_place_of_a_table_for_each_thread_stays_a_doubt() -> None:
 def test_what_is_computed_of_the_block_in_floats_differs_between_blocks(value: str) -> None:
     kernel = kernel_of("int* a, int* c", f"int i = {value}; a[i * 256 + b * 256 + t] = t;", "8, 256")
     assert kernel.verdict is Verdict.UNDECIDED
+
+
+ROWS_OF_OWN = """
+    int* p = q[b];
+    int rows = m[b], width = n[b];
+    for (int i = 0; i < (rows * width + 63) / 64; i++) {
+        int at = t + i * 64;
+        if (at / width < rows) p[BLOCKS] = t;
+    }
+"""
+
+
+def test_sizes_that_memory_has_do_not_lead_from_one_object_into_the_next() -> None:
+    body = ROWS_OF_OWN.replace("BLOCKS", "at / width * width + at % width")
+    kernel = kernel_of("int** q, const int* m, const int* n", body, "8, 64")
+    assert kernel.verdict is Verdict.RACE_FREE and kernel.assumptions == OWN, kernel.reasons
+
+
+@pytest.mark.parametrize("index", ["at / width", "at % width", "at / 2"])
+def test_threads_of_a_block_still_meet_in_theirs(index: str) -> None:
+    kernel = kernel_of("int** q, const int* m, const int* n", ROWS_OF_OWN.replace("BLOCKS", index), "8, 64")
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
+def test_blocks_that_choose_one_object_meet_there() -> None:
+    body = ROWS_OF_OWN.replace("q[b]", "q[b / 2]").replace("BLOCKS", "at / width * width + at % width")
+    kernel = kernel_of("int** q, const int* m, const int* n", body, "8, 64")
+    assert kernel.verdict is not Verdict.RACE_FREE

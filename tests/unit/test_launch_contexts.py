@@ -242,13 +242,14 @@ def test_recursion_ends() -> None:
     assert blocks("void a(int t) { k<<<1, t>>>(); b(t); }\nvoid b(int t) { a(t); }") == {None}
 
 
-def test_an_array_of_pointers_has_the_arguments() -> None:
+@pytest.mark.parametrize("end", ["", ","])
+def test_an_array_of_pointers_has_the_arguments(end: str) -> None:
     text = (
-        "void f(float* p) { int n = 64; void* args[] = {(void*)&p, &n};"
+        f"void f(float* p) {{ int n = 64; void* args[] = {{(void*)&p, &n{end}}};"
         " cudaLaunchKernel((void*)k, dim3(2), dim3(n), args, 0, 0); }"
     )
     (site,) = sites(text)
-    assert (site.block, site.grid, site.arguments) == ((64, 1, 1), (2, 1, 1), {1: 64})
+    assert (site.block, site.grid, site.arguments, site.passed) == ((64, 1, 1), (2, 1, 1), {1: 64}, 2)
 
 
 # ------------------------------------------------------------------------------------------ guards

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.passed_types import may_be_one
@@ -294,3 +295,65 @@ def test_a_way_whose_block_the_branch_of_the_launch_excludes_makes_no_launch() -
 }"""
     assert (1024, 1, 1) not in {site.block for site in sites(text)}
     assert (1024, 1, 1) in {site.block for site in sites(text.replace("!= 0) { k", "== 0) { k"))}
+
+
+TILES = """
+__global__ void tiles(int* o, unsigned width) {{
+    o[((blockIdx.y * width / 4) + blockIdx.x) * 4 + threadIdx.y] = blockIdx.x;
+}}
+void f(int* o, {type} width, int height) {{
+    {check}
+    dim3 grid(width / 4, height / 4);
+    tiles<<<grid, dim3(1, 4)>>>(o, width);
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "check", "free"),
+    [
+        ("int", "if (width <= 0 || height <= 0) return;", True),
+        ("int", "", False),
+        ("int", "if (height <= 0) return;", False),
+        ("unsigned", "", True),
+    ],
+)
+def test_a_size_that_is_above_zero_is_the_same_without_a_sign(type: str, check: str, free: bool) -> None:
+    text = TILES.format(type=type, check=check)
+    (report,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    assert (report.verdict is Verdict.RACE_FREE) is free
+
+
+@pytest.mark.parametrize(
+    ("loop", "conditions"),
+    [
+        ("for (int i = 0; i < 60; i += 2) k<<<1, 64>>>(p, i);", {"#1 < 60", "#1 >= 0"}),
+        ("for (int i = 1; i < n; i *= 2) { k<<<1, 64>>>(p, i); }", {"#1 >= 1"}),
+        ("for (int i = 9; i >= 0 && n > 3; --i) { if (n) k<<<1, 64>>>(p, i + 1); }", {"#1 >= 1", "#1 <= 10"}),
+        ("for (int i = 0; i < 60; ++i) { i += n; k<<<1, 64>>>(p, i); }", set()),
+        ("for (int i = 0; i < 60; i += n) k<<<1, 64>>>(p, i);", {"#1 < 60"}),
+        ("for (int j = 0; j < 9; ++j) for (int i = j; i < 9; ++i) k<<<1, 64>>>(p, i);", {"#1 < 9"}),
+        ("int i = 0; for (; i < 60; ++i) {} k<<<1, 64>>>(p, i);", set()),
+        ("for (int i = 0; i < 60; ++i) {} for (int i = 70; n; ) k<<<1, 64>>>(p, i);", set()),
+    ],
+)  # fmt: skip
+def test_what_a_loop_asks_holds_in_its_rounds(loop: str, conditions: set[str]) -> None:
+    (site,) = sites(f"void f(float* p, int n) {{ {loop} }}")
+    assert set(site.conditions) == conditions
+
+
+def test_launches_have_the_widest_of_their_limits_in_common() -> None:
+    told = [("#1 < 60", "#1 >= 0", "#2 == 7", "#3 > 1"), ("#1 < 61", "#1 >= 1", "#2 == 9", "#3 > 1")]
+    assert set(in_common(told)) == {"#1 <= 60", "#1 >= 0", "#2 <= 9", "#2 >= 7", "#3 > 1"}
+    assert in_common([("#1 < 60",), ("#1 > 60",)]) == ()
+
+
+@pytest.mark.parametrize(("last", "verdict"), [("64", Verdict.RACE_FREE), ("128", Verdict.RACY)])
+def test_a_counter_of_the_host_is_no_larger_than_its_loop_makes_it(last: str, verdict: Verdict) -> None:
+    text = (
+        "__global__ void k(float* p, int n, int i) { int t = threadIdx.x;"
+        " if (t < n && t != i) p[t * n + t] += p[t * n + i]; }\n"
+        f"void f(float* p) {{ for (int i = 0; i < {last}; ++i) k<<<1, 128>>>(p, 64, i); }}\n"
+    )
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.verdict is verdict

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import Code, KernelReport, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 TOLD = "32-bit indices do not overflow"
@@ -29,6 +33,7 @@ def decided(body: str) -> SolverResult:
     [
         "int at = ((b * heads + h) * rows + r) * columns + (threadIdx.x + (i - threadIdx.x)); a[at] = 1;",
         "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at] = 1;",
+        "unsigned at = ((blockIdx.y * gridDim.x + blockIdx.x) * rows + r) * columns + i; a[at] = 1;",
     ],
 )
 def test_an_index_of_four_dimensions_is_taken_not_to_overflow(body: str) -> None:
@@ -46,6 +51,8 @@ def test_an_index_of_four_dimensions_is_taken_not_to_overflow(body: str) -> None
         " a[at / 2] = 1;",
         "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at % seed] = 1;",
         "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at] = a[at + 1];",
+        "unsigned at = (blockIdx.y * gridDim.y + blockIdx.x) * columns + i; if (r == 0) a[at] = 1;",
+        "unsigned at = (blockIdx.y * gridDim.x + blockIdx.x) * columns + i; if (r < 2) a[at + r] = 1;",
     ],
 )
 def test_what_wraps_as_it_is_meant_to_is_not_proved(body: str) -> None:
@@ -55,3 +62,55 @@ def test_what_wraps_as_it_is_meant_to_is_not_proved(body: str) -> None:
 
 def test_where_nothing_can_overflow_nothing_is_told() -> None:
     assert TOLD not in decided("if (b == 0 && h == 0 && r == 0) a[i] = 1;").assumptions
+
+
+def told(text: str) -> KernelReport:
+    return check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0]
+
+
+GRID = """
+__global__ void k(int* out) {{ unsigned i = blockIdx.x * 256 + threadIdx.x; out[i * {factor}u] = {value}; }}
+void f(int* out) {{ k<<<{blocks}, 256>>>(out); }}
+"""
+
+
+@pytest.mark.parametrize(("blocks", "factor"), [("1u << 25", 1), ("1u << 15", 1024)])
+def test_a_wrap_under_the_grid_of_the_source_is_named(blocks: str, factor: int) -> None:
+    report = told(GRID.format(blocks=blocks, factor=factor, value="i >> 3"))
+    (found,) = [f for f in report.findings if f.code is Code.GLOBAL_RACE]
+    assert "the 32-bit index wraps" in found.message and report.verdict is Verdict.RACY
+
+
+def test_a_race_without_a_wrap_does_not_name_one() -> None:
+    report = told(GRID.format(blocks="1u << 25", factor=0, value="i"))
+    assert report.verdict is Verdict.RACY and "wraps" not in report.findings[0].message
+
+
+TOLD_SIZES = """
+// cuda-lsp: assume n <= 32
+// cuda-lsp: assume n > {least}
+__global__ void k(float* a, int n, int rounds) {{
+    int width = n > 32 ? n : 32, t = threadIdx.x;
+    int at = blockIdx.y * (gridDim.x * 4 * n) + blockIdx.x * 4 * n + t / width * n;
+    for (int r = 0; r < rounds; r++) {{
+        int i = r * blockDim.x + t % width;
+        if (i < {limit}) a[at + i] += 1;
+    }}
+}}
+"""
+
+
+def of_told_sizes(limit: str, least: int = 15) -> SolverResult:
+    kernel = lowered(TOLD_SIZES.format(limit=limit, least=least))
+    launch = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)
+    return refine_kernel(kernel, [launch], GpuModel("test", (9, 0)))
+
+
+def test_what_is_told_of_sizes_makes_addresses_simple() -> None:
+    result = of_told_sizes("n")
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+
+
+@pytest.mark.parametrize("limit", ["n + 1", "width", "rounds"])
+def test_what_is_told_of_sizes_proves_no_more_than_it_says(limit: str) -> None:
+    assert of_told_sizes(limit).verdict is not Verdict.RACE_FREE

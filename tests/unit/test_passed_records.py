@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.model import KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -137,3 +138,56 @@ def test_a_copy_that_changes_is_a_copy(members: str, body: str) -> None:
     if "+=" not in body:
         unchanged = body.replace("copy.ptr = other.ptr;", "").replace("copy = other;", "")
         assert passed_on(unchanged, members).verdict is Verdict.RACE_FREE
+
+
+SURFACE = """
+struct Surface { float* cells; int width, height, pitch; __device__ float& at(int i) { return cells[i]; } };
+struct Turned { float* cells; int width, height, pitch; Turned(float* p, int a, int b, int c); };
+struct Based : Surface { int width; };
+void fill(Surface& s);
+int other();
+void f(float* p, int q, bool large) { LAUNCH }
+"""
+SIZES = {"width": 100, "height": 60}
+
+
+@pytest.mark.parametrize(
+    ("launch", "fields"),
+    [
+        ("Surface s{p, 100, 60, 96}; k<<<1, 32>>>(s);", {**SIZES, "pitch": 96}),
+        ("k<<<1, 32>>>(Surface{p, 100, 60, q});", SIZES),
+        ("const int w = 64; Surface s = {p, w, q, w - 16}; k<<<1, 32>>>(s);", {"width": 64, "pitch": 48}),
+        ("Surface s{.cells = p, .pitch = 96}; k<<<1, 32>>>(s);", {"pitch": 96}),
+        ("Surface s; cudaMalloc(&s.cells, 9); s.width = 100; k<<<1, 32>>>(s);", {"width": 100}),
+        ("Surface s{p, 100, 60, 96}; s.pitch = 128; k<<<1, 32>>>(s);", {**SIZES, "pitch": 128}),
+        ("Surface s{p, 100, 60, 96}; s.pitch = other(); k<<<1, 32>>>(s);", SIZES),
+        ("Surface s{p, 100, 60, 96}; if (large) s.pitch = 8; k<<<1, 32>>>(s);", SIZES),
+        ("Surface s{p, 100, 60, 96}; if (large) { s.pitch = 8; } k<<<1, 32>>>(s);", SIZES),
+        ("Surface s{p, 100, 60, 96}; while (q--) { k<<<1, 32>>>(s); s.pitch += 8; }", SIZES),
+        ("Surface s{p, 100, 60, 96}; fill(s); k<<<1, 32>>>(s);", {}),
+        ("Surface s{p, 100, 60, 96}; fill(*&s); k<<<1, 32>>>(s);", {}),
+        ("Surface s{p, 100, 60, 96}; s.resize(8); k<<<1, 32>>>(s);", {}),
+        ("Surface s{p, 100, 60, 96}; Surface& t = s; t.pitch = 8; k<<<1, 32>>>(s);", {}),
+        ("Turned s{p, 100, 60, 96}; k<<<1, 32>>>(s);", {}),
+        ("Based s{p, 100, 60, 96}; k<<<1, 32>>>(s);", {}),
+        ("Unknown s{p, 100, 60, 96}; k<<<1, 32>>>(s);", {}),
+    ],
+)  # fmt: skip
+def test_constants_of_fields_are_told(launch: str, fields: dict[str, int]) -> None:
+    (site,) = find_launches(Path("k.cu"), SURFACE.replace("LAUNCH", launch))
+    assert site.fields == {(0, name): value for name, value in fields.items()}
+
+
+@pytest.mark.parametrize(("pitch", "verdict"), [("96", Verdict.RACY), ("128", Verdict.RACE_FREE)])
+def test_a_pitch_in_a_record_that_the_host_fills_is_not_taken_for_granted(
+    pitch: str, verdict: Verdict
+) -> None:
+    text = (
+        "struct Surface { float* cells; int width, pitch; };\n"
+        "__global__ void k(Surface s) { if (threadIdx.x < s.width)"
+        " s.cells[blockIdx.x * s.pitch + threadIdx.x] = blockIdx.x; }\n"
+        f"void f(float* p) {{ Surface s{{p, 100, {pitch}}}; k<<<8, 128>>>(s); }}\n"
+    )
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is verdict
+    assert not kernel.assumptions

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import HISTOGRAM
+from programs import GRAPH, HISTOGRAM
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -48,17 +48,17 @@ def test_functions_that_are_missing_link_and_name_themselves_when_called(tmp_pat
 #include <cstdio>
 __global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }
 int main(int argc, char**) {
-    cudaGraph_t graph;
-    if (argc > 1 && cudaGraphCreate(&graph, 0) != cudaSuccess) return 3;
     int* p;
     cudaMalloc(&p, 128);
+    cudaIpcMemHandle_t handle;
+    if (argc > 1 && cudaIpcGetMemHandle(&handle, p) != cudaSuccess) return 3;
     k<<<1, 32>>>(p);
     return 0;
 }
 """
     assert "exit status 0" in run(tmp_path, text).stderr
     refused = run(tmp_path, text, "x").stderr
-    assert "cudaGraphCreate is not available without a GPU" in refused
+    assert "cudaIpcGetMemHandle is not available without a GPU" in refused
     assert "exit status 3" in refused
 
 
@@ -254,3 +254,12 @@ int main() {
     assert "out[i] is outside out: thread (32,0,0) of block (1,0,0) reaches byte 384" in told[0]
     assert "not aligned in in" in told[2]
     assert done.exit_code == 1
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_graphs_run_and_their_kernels_are_checked(tmp_path, barrier, racy):
+    done = run(tmp_path, GRAPH.replace("BARRIER", barrier))
+    assert done.stderr.count("host: captured") == 3
+    assert racy or "as it should be, no error" in done.stderr
+    assert "10 launches on CPU emulator" in done.stderr
+    assert ("[confirmed]" in done.stdout) == racy

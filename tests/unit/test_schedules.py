@@ -242,6 +242,16 @@ def test_sizes_that_agree_come_first():
     assert sets[0].values == {"rows": 64, "pitch": 64}
 
 
+def test_strides_of_one_tensor_are_those_of_a_packed_one():
+    text = (
+        "struct T { int* data; long strides_[3]; }; __global__ void k(T t, int n) "
+        "{ t.data[n * t.strides_[0] + threadIdx.x * t.strides_[1] + t.strides_[2]] = 0; }"
+    )
+    for found in argument_sets(lowered(text), LaunchConfig((64, 1, 1))):
+        first, second, third = (found.values[f"t.strides_[{axis}]"] for axis in range(3))
+        assert third == 1 and second == found.values["n"] and first == second * second
+
+
 def test_both_sides_of_a_copy_are_accesses_at_their_own_places():
     kernel = lowered("struct P { int a[9]; }; __global__ void k(P* p, P* q) { p[0] = q[threadIdx.x]; }")
     flow = data_flow(kernel)

@@ -45,6 +45,12 @@ BODIES = {
     ' std::numeric_limits<float>::round_style == std::round_to_nearest, ""); a[0] = __hisinf(__float2half(1.f));',
     "aligned shared memory": "__shared__ alignas(16) float s[4]; __shared__ alignas(float4) float t[4]; a[0] = s[0] + t[0];",
     "memory": 'memcpy(a, a + 1, 4); a[0] = __ldg(a + 1); __stcs(a, 1.f); assert(a[0] > 0); printf("%f", a[0]);',
+    "iterators": "auto i = thrust::make_counting_iterator(3); ++i; i += 2; a[0] = *thrust::lower_bound(thrust::seq, i,"
+    " i + 9, 7, [](int x, int y) { return x < y; }) + (i - thrust::counting_iterator<int>(0));"
+    " auto r = thrust::make_reverse_iterator(a + 8); a[1] = *r + r[2] + (r != thrust::make_reverse_iterator(a));"
+    " a[2] = thrust::make_permutation_iterator(a, i)[1];",
+    "words of hosts": "static_assert(std::is_same<decltype(std::tuple_cat(std::make_tuple(1), std::make_tuple(2.f))),"
+    " std::tuple<int, float>>::value); cub::UnitWord<float4>::DeviceWord w; a[0] = w.x + sizeof(std::string_view);",
     "time and traps": "a[0] = clock() + clock64(); __nanosleep(10); __trap();",
 }
 

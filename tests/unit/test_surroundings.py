@@ -102,6 +102,30 @@ void go(float* o, const at::Half* i) { scaled<float><<<4, 64>>>(o, i, 256); shif
     assert any("nothing declares" in error.message for error in report.errors)
 
 
+def test_small_functions_of_rapids_do_what_they_say(tmp_path: Path) -> None:
+    text = """#include <raft/core/cuda.hpp>
+__global__ void sums(float* out, const float* in, int n) {
+    __shared__ float s[raft::ceildiv(128, raft::WarpSize)];
+    float v = raft::warpReduce(in[threadIdx.x]);
+    if (raft::laneId() == 0) s[threadIdx.x / raft::WarpSize] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = s[0] + s[1] + s[2] + s[3];
+}
+__global__ void unordered(float* out, const float* in) {
+    __shared__ float s[raft::alignTo(100, raft::WarpSize)];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = raft::max(s[threadIdx.x], s[127 - threadIdx.x]);
+}
+void go(float* o, const float* i) { sums<<<1, 128>>>(o, i, 128); unordered<<<1, 128>>>(o, i); }
+"""
+    report = checked(project(tmp_path, {"k.cu": text}) / "k.cu")
+    assert {k.name: k.verdict for k in report.kernels} == {
+        "sums": Verdict.RACE_FREE,
+        "unordered": Verdict.RACY,
+    }
+    assert any("nothing declares raft::ceildiv" in error.message for error in report.errors)
+
+
 def test_views_of_tensors_and_images_have_their_layout(tmp_path: Path) -> None:
     text = """#include <torch/extension.h>
 #include <opencv2/core/cuda_types.hpp>

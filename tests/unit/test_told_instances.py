@@ -88,3 +88,28 @@ template <typename T> struct Method<T, 2> { __device__ T operator()(T a) { retur
 template <typename T, int BLOCK, int Order> __global__ void k(T* p) { p[0] = Method<T, Order>()(p[0]); }
 """
     assert names(text) == {"k<float, 16, 1>"}
+
+
+def test_one_of_several_types_may_be_a_vector() -> None:
+    text = "template <class A, class B> __global__ void k(A* a, B* b) { a[threadIdx.x].y = b[threadIdx.x]; }"
+    assert names(text) == {"k<float2, float>"}
+    text = "template <class A, class B> __global__ void k(A* a, B* b) { a[threadIdx.x] = b[threadIdx.x].y; }"
+    assert names(text) == {"k<float, float2>"}
+
+
+def test_a_template_that_takes_templates_has_no_guess() -> None:
+    text = "template <template <class> class V, int N> __global__ void k(V<float>* p) { p[0].missing = N; }"
+    assert names(text) == {"k"}
+
+
+def test_instances_come_from_host_code_that_names_words_of_libraries() -> None:
+    text = """#include <memory>
+template <typename F> __global__ void apply(F f, int* p) { p[threadIdx.x] = f(threadIdx.x); }
+struct Twice { __device__ int operator()(int i) const { return 2 * i; } };
+template <typename... T> void run(const std::shared_ptr<int>& p, T&&... more) {
+  auto every = std::tuple_cat(std::make_tuple(Twice()), std::make_tuple(more...));
+  apply<<<1, 64>>>(std::get<0>(every), p.get());
+}
+void go() { run(std::make_shared<int>(64), 1); }
+"""
+    assert names(text) == {"apply<Twice>"}

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { Manifest } from "./configuration";
 import { HeaderLanguage } from "./headers";
+import { ManagedServer } from "./managed";
 import { Marks } from "./marks";
 import { SHOW_LINE } from "./page";
 import { PictureView, showLine } from "./picture";
@@ -15,7 +16,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const log = vscode.window.createOutputChannel("cuda-lsp", { log: true });
   const status = new Status();
   const views = { picture: new PictureView(), output: new OutputTerminal() };
-  const running = new Server(context.globalStorageUri, log, status, views, context.extension.packageJSON as Manifest);
+  const manifest = context.extension.packageJSON as Manifest & { readonly version: string };
+  const managed = new ManagedServer(context.globalStorageUri, context.extensionUri, manifest.version, log);
+  const running = new Server(context.globalStorageUri, log, status, views, manifest, managed);
   server = running;
   context.subscriptions.push(
     log,
@@ -29,6 +32,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("cuda-lsp.askLaunch", askLaunch),
     vscode.commands.registerCommand(SHOW_LINE, showLine),
     vscode.commands.registerCommand("cuda-lsp.checkAllFiles", () => checkAllFiles(running)),
+    vscode.commands.registerCommand("cuda-lsp.installServer", () => running.install(false)),
+    vscode.commands.registerCommand("cuda-lsp.installServerFromFolder", () => running.install(true)),
     vscode.commands.registerCommand("cuda-lsp.restart", () => running.restart()),
     vscode.commands.registerCommand("cuda-lsp.showLog", () => {
       log.show();
@@ -82,6 +87,7 @@ async function showMenu(): Promise<void> {
     { label: "$(output) Show the log", command: "cuda-lsp.showLog" },
     { label: "$(warning) Show the problems", command: "workbench.actions.view.problems" },
     { label: "$(gear) Settings", command: "workbench.action.openSettings", argument: "@ext:cuda-lsp.cuda-lsp" },
+    { label: "$(cloud-download) Install the server in an environment of its own", command: "cuda-lsp.installServer" },
     { label: "$(book) How to install the server", command: "cuda-lsp.howToInstall" },
   ];
   const chosen = await vscode.window.showQuickPick(entries, { title: "cuda-lsp" });

@@ -1,5 +1,6 @@
 /**
- * Where the server is: the setting, else the selected Python, else the workspace's `.venv`, else `cuda-lsp` on PATH.
+ * Where the server is: the setting, else the selected Python, else the workspace's `.venv`, else `cuda-lsp` on PATH, else
+ * the environment of our own.
  *
  * Knows nothing of VS Code: the machine is passed in, so that the order is tested without an editor.
  */
@@ -9,7 +10,7 @@ import * as path from "node:path";
 export interface ServerCommand {
   readonly program: string;
   readonly args: readonly string[];
-  readonly origin: "setting" | "python" | "workspace" | "path";
+  readonly origin: "setting" | "python" | "workspace" | "path" | "managed";
 }
 
 /** What `locateServer` asks of the machine. */
@@ -25,6 +26,8 @@ export interface Machine {
   /** PATH, split. */
   readonly searchPath: readonly string[];
   readonly platform: NodeJS.Platform;
+  /** The interpreter of the environment that the extension has made, if it has. */
+  readonly managed: string | undefined;
   isExecutable(file: string): boolean;
 }
 
@@ -44,7 +47,11 @@ export async function locateServer(machine: Machine): Promise<ServerCommand | un
     }
   }
   const found = onPath("cuda-lsp", machine);
-  return found === undefined ? undefined : { program: found, args: ["serve"], origin: "path" };
+  if (found !== undefined) {
+    return { program: found, args: ["serve"], origin: "path" };
+  }
+  const { managed } = machine;
+  return managed === undefined ? undefined : { program: managed, args: ["-m", "cuda_lsp", "serve"], origin: "managed" };
 }
 
 /** The interpreters of environments in the workspace, of which no extension tells. */
@@ -54,8 +61,14 @@ function ownEnvironments(machine: Machine): string[] {
   return machine.folders.map((folder) => flavour.join(folder, ...parts)).filter((file) => machine.isExecutable(file));
 }
 
+/** Interpreters on PATH that an environment may be made with, newest first. */
+export function pythonsOnPath(machine: Pick<Machine, "searchPath" | "platform" | "isExecutable">): string[] {
+  const names = ["python3.13", "python3.12", "python3.11", "python3.10", "python3", "python"];
+  return names.map((name) => onPath(name, machine)).filter((file) => file !== undefined);
+}
+
 /** Relative entries of PATH are skipped: they would let an opened folder supply the program. */
-function onPath(name: string, machine: Machine): string | undefined {
+function onPath(name: string, machine: Pick<Machine, "searchPath" | "platform" | "isExecutable">): string | undefined {
   const windows = machine.platform === "win32";
   const flavour = windows ? path.win32 : path.posix;
   return machine.searchPath

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { Machine } from "./locate";
+import { type Machine, pythonsOnPath } from "./locate";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -19,18 +19,30 @@ interface PythonExtension {
 
 /**
  * `safeFolder` is where probes run and where the server starts: Python puts the working directory on its module
- * path, so neither may run in the opened folder.
+ * path, so neither may run in the opened folder. `managed`: the interpreter of the environment of our own.
  */
-export function thisMachine(safeFolder: string): Machine {
+export function thisMachine(safeFolder: string, managed: string | undefined): Machine {
   return {
     setting: vscode.workspace.getConfiguration("cuda-lsp").get<string[]>("server.command", []),
     selectedPython,
     folders: trustedFolders(),
     hasServer: (python) => canImportServer(python, safeFolder),
-    searchPath: (process.env.PATH ?? "").split(path.delimiter),
+    searchPath: searchPath(),
     platform: process.platform,
+    managed,
     isExecutable,
   };
+}
+
+/** Pythons that the environment of our own may be made with: the selected one, then those on PATH. */
+export async function interpreters(): Promise<string[]> {
+  const selected = await selectedPython();
+  const found = pythonsOnPath({ searchPath: searchPath(), platform: process.platform, isExecutable });
+  return [...(selected === undefined ? [] : [selected]), ...found];
+}
+
+function searchPath(): string[] {
+  return (process.env.PATH ?? "").split(path.delimiter);
 }
 
 /** The interpreter may come from the workspace (`.venv`): without trust it is not asked for. */

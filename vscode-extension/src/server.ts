@@ -16,6 +16,7 @@ import {
 import { type Manifest, settingsFor } from "./configuration";
 import { locateServer, type ServerCommand } from "./locate";
 import { thisMachine } from "./machine";
+import type { ManagedServer } from "./managed";
 import type { Picture } from "./page";
 import type { PictureView } from "./picture";
 import { CancellableProgress } from "./progress";
@@ -48,6 +49,7 @@ export class Server implements vscode.Disposable {
     private readonly status: Status,
     private readonly views: { readonly picture: PictureView; readonly output: OutputTerminal },
     private readonly manifest: Manifest,
+    private readonly managed: ManagedServer,
   ) {}
 
   /** Whether it was started, or somebody tried to. */
@@ -69,6 +71,20 @@ export class Server implements vscode.Disposable {
       await this.startClient();
     });
     return this.restarting;
+  }
+
+  /** Makes the environment of our own (from a folder of wheels that is asked for), and starts what is in it. */
+  async install(fromFolder: boolean): Promise<void> {
+    const made = fromFolder ? await this.managed.installFromFolder() : await this.managed.install();
+    if (made) {
+      await this.restart();
+    }
+  }
+
+  private async update(): Promise<void> {
+    if (await this.managed.offerUpdate()) {
+      await this.restart();
+    }
   }
 
   /** Tells the server what is set now. A server that asks for settings by folder is told to ask again. */
@@ -94,11 +110,14 @@ export class Server implements vscode.Disposable {
   private async startClient(): Promise<void> {
     this.status.serverIs("starting");
     await vscode.workspace.fs.createDirectory(this.safeFolder);
-    const command = await locateServer(thisMachine(this.safeFolder.fsPath));
+    const command = await locateServer(thisMachine(this.safeFolder.fsPath, this.managed.environment?.python));
     if (command === undefined) {
       this.status.serverIs("missing");
       void askToInstall(this.log);
       return;
+    }
+    if (command.origin === "managed") {
+      void this.update();
     }
     this.log.info(`Starting ${[command.program, ...command.args].join(" ")} (found by ${command.origin}; ${vscode.workspace.isTrusted ? "trusted" : "restricted"} workspace)`);
     const client = this.makeClient(command);
@@ -188,14 +207,18 @@ export class Server implements vscode.Disposable {
 
 async function askToInstall(log: vscode.LogOutputChannel): Promise<void> {
   log.warn("No server: cuda-lsp.server.command is empty, neither the selected Python nor the workspace's .venv has cuda_lsp, PATH has no cuda-lsp.");
-  const install = "How to Install";
+  const install = "Install";
+  const how = "How to Install";
   const choose = "Set Its Path";
   const answer = await vscode.window.showErrorMessage(
-    "CUDA kernels are not analysed: the program cuda-lsp was not found.",
+    "CUDA kernels are not analysed: the program cuda-lsp was not found. It can be installed in an environment of its own.",
     install,
+    how,
     choose,
   );
   if (answer === install) {
+    await vscode.commands.executeCommand("cuda-lsp.installServer");
+  } else if (answer === how) {
     await vscode.commands.executeCommand("cuda-lsp.howToInstall");
   } else if (answer === choose) {
     await vscode.commands.executeCommand("workbench.action.openSettings", "cuda-lsp.server.command");

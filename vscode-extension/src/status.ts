@@ -4,6 +4,7 @@
  * Verdicts come from the server (`cuda-lsp/fileStatus`, sent with each publish); nothing is concluded here.
  */
 import * as vscode from "vscode";
+import { Milestones } from "./milestones";
 import { type FileStatus, type ServerState, summarise } from "./verdict";
 
 const LANGUAGES = new Set(["cuda-cpp", "cuda"]);
@@ -20,6 +21,9 @@ export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("cuda-lsp.status", vscode.StatusBarAlignment.Right, 100);
   private readonly files = new Map<string, FileStatus>();
   private readonly subscription: vscode.Disposable;
+  private readonly milestones = new Milestones((milestone) => {
+    void vscode.commands.executeCommand("setContext", milestone, true);
+  });
   private server: ServerState = "starting";
 
   constructor() {
@@ -38,6 +42,7 @@ export class Status implements vscode.Disposable {
 
   serverIs(state: ServerState): void {
     this.server = state;
+    this.milestones.serverIs(state);
     if (state !== "running") {
       this.files.clear(); // verdicts of a server that is gone are nobody's
     }
@@ -45,6 +50,7 @@ export class Status implements vscode.Disposable {
   }
 
   fileIs(status: FileStatus): void {
+    this.milestones.fileIs(status);
     this.files.set(vscode.Uri.parse(status.uri).toString(), status);
     this.show();
   }

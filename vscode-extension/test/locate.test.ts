@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { locateServer, type Machine } from "../src/locate";
+import { locateServer, type Machine, pythonsOnPath } from "../src/locate";
 
 function machine(with_: Partial<Machine>): Machine {
   return {
@@ -10,6 +10,7 @@ function machine(with_: Partial<Machine>): Machine {
     folders: [],
     searchPath: [],
     platform: "linux",
+    managed: undefined,
     isExecutable: () => true,
     ...with_,
   };
@@ -66,4 +67,17 @@ void test("Windows programs end in .exe", async () => {
 
 void test("nothing installed is said, not guessed", async () => {
   assert.equal(await locateServer(machine({ searchPath: ["/usr/bin"], isExecutable: () => false })), undefined);
+});
+
+void test("the environment of our own comes last", async () => {
+  const managed = "/storage/server-1/bin/python";
+  const found = await locateServer(machine({ managed, searchPath: ["/usr/bin"], isExecutable: () => false }));
+  assert.deepEqual(found, { program: managed, args: ["-m", "cuda_lsp", "serve"], origin: "managed" });
+  assert.equal((await locateServer(machine({ managed, searchPath: ["/usr/bin"] })))?.origin, "path");
+});
+
+void test("an environment is made with a Python of PATH, the newest first", () => {
+  const isExecutable = (file: string): boolean => ["/usr/bin/python3", "/opt/bin/python3.12"].includes(file);
+  const found = pythonsOnPath({ searchPath: [".", "/usr/bin", "/opt/bin"], platform: "linux", isExecutable });
+  assert.deepEqual(found, ["/opt/bin/python3.12", "/usr/bin/python3"]);
 });

@@ -17,21 +17,24 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu import records
 from cuda_lsp.dynamic.gpu.device import Code, Device, Start
 from cuda_lsp.dynamic.gpu.memory import ANYTHING, DeviceMemory, HostMemory
-from cuda_lsp.dynamic.gpu.plan import MEMORY_SHARE, Order, Plan, blocks_of, watched_sites
+from cuda_lsp.dynamic.gpu.plan import MEMORY_SHARE, Order, Plan, blocks_of
+from cuda_lsp.dynamic.gpu.quiet import Likely, Shadow, likely
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
+from cuda_lsp.dynamic.instrumentation.bank_probe import HIT_COPIES, PATTERN_BYTES, PATTERNS
 from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     instrument,
 )
-from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
-from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES
+from cuda_lsp.dynamic.instrumentation.preparation import shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, STAMP_BYTES, WHERE_WORDS
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import width_table
 from cuda_lsp.dynamic.ptx.functions import launches_kernels
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import row_named
 from cuda_lsp.dynamic.runs import (
+    WARP,
     Detail,
     EngineUnavailable,
     KernelRun,
@@ -62,6 +65,7 @@ class Launch:
     code: Code = field(init=False)
     made: Instrumented | None = None
     plan: Plan = field(init=False)
+    likely: Likely = field(factory=Likely)
     seconds: float = 0.0
 
     # ----------------------------------------------------------------------------------- before
@@ -71,7 +75,9 @@ class Launch:
         if launches_kernels(self.module, self.request.entry):
             raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
         known = len(self.host.allocations) if self.host is not None else 0
-        plan = self.plan = Plan(self.device, self.request, self.module, known, self.not_covered)
+        allocations = self.host.allocations if self.host is not None else None
+        self.likely = likely(self.module, self.request, allocations)
+        plan = self.plan = Plan(self.device, self.request, self.module, known, self.likely, self.not_covered)
         watch = plan.watch()
         module = self._for_device()
         parts = plan.layout.clocks, bool(watch.widths)
@@ -126,18 +132,20 @@ class Launch:
         count, checked, sites = self.plan.layout.threads, len(self.plan.blocks), len(self.request.sites)
         values = {
             "executed": self.memory.allocate("executed", len(self.made.marks) + 16),
-            "where": self.memory.allocate("where", 4 * count * checked),
+            "where": self.memory.allocate("where", self._where_bytes),
             "races": self.memory.allocate("races", records.RACES * records.RACE.itemsize),
             "faults": self.memory.allocate("faults", max(1, sites) * records.FAULT.itemsize),
             "banks": self.memory.allocate("banks", max(1, sites) * records.BANK.itemsize),
             "bank_sums": self.memory.allocate("bank_sums", self._bank_sums * records.BANK_SUM.itemsize),
+            **self._place_patterns(),
             "flags": self.memory.allocate("flags", records.FLAGS * records.FLAG.itemsize),
             "notes": self.memory.allocate("notes", 64),
             "names": self.memory.allocate("names", 4 * (1 + len(self.plan.names))),
             "reports": self.memory.allocate("reports", 4 * checked),
             "threads": count,
+            "plane": self.plan.layout.plane,
             "granule_shift": self.plan.layout.granule_shift,
-            "global_shift": finest_granule(watched_sites(self.request), (None, Space.GLOBAL)),
+            "global_shift": self.plan.granule(Space.GLOBAL),
             "range_count": len(self.memory.extents),
             "detail_flags": int(self.request.detail is Detail.FLAGS),
             "lock_step": int(self.request.lock_step),
@@ -194,15 +202,30 @@ class Launch:
         for number, extent in enumerate(self.memory.extents[: records.RANGES]):
             entry = control["ranges"][0, number]
             entry["start"], entry["size"] = extent.start, extent.end - extent.start
-            size = (((extent.end - extent.start) >> shift) + 1) * CELL_BYTES
-            if not (watch.races and watch.global_races) or extent is ANYTHING:
+            kept = self.likely.shadow(self._piece(extent))
+            if not (watch.races and watch.global_races) or extent is ANYTHING or kept is Shadow.NOTHING:
                 continue
+            alone = kept is Shadow.WRITERS and not watch.widths
+            size = (((extent.end - extent.start) >> shift) + 1) * (STAMP_BYTES if alone else CELL_BYTES)
             if size > room:
                 self.not_covered.append(f"races in {extent.name}: its shadow does not fit into device memory")
                 continue
             room -= size
-            entry["cells"] = start = self.memory.allocate(f"shadow {number}", size)
+            start = self.memory.allocate(f"shadow {number}", size)
+            entry["cells"] = start + alone * records.WRITERS
             self.memory.shadows.append((start, size))
+
+    @property
+    def _where_bytes(self) -> int:
+        """Of what the threads of checked blocks say of where they wait."""
+        return 4 * WHERE_WORDS * -(-self.plan.layout.threads // WARP) * len(self.plan.blocks)
+
+    def _piece(self, extent: Extent) -> int | str:
+        """What ``likely`` calls a stretch of memory."""
+        buffers = {start: id(buffer) for buffer, start in self.memory.placed.values()}
+        if extent in (self.host.allocations if self.host is not None else ()):
+            return extent.start
+        return buffers.get(extent.start, extent.name)
 
     # ----------------------------------------------------------------------------------- launch
 
@@ -219,14 +242,14 @@ class Launch:
                 parameters=self.memory.parameters(request.entry, request.arguments),
                 shared=self.plan.dynamic,
                 deadline=request.deadline,
-                rescue=(self.memory.start("where"), 4 * len(self.plan.blocks) * self.plan.layout.threads),
+                rescue=(self.memory.start("where"), self._where_bytes),
                 lead=(self.memory.start("lead"), lead) if lead else None,
             )
         )
         if ended.seconds is None:
             self.hung = True
-            shape = len(self.plan.blocks), self.plan.layout.threads
-            return self._stuck(ended.output, np.ndarray(shape, np.uint32, ended.rescued))
+            where = records.each_thread(ended.rescued, len(self.plan.blocks), self.plan.layout.threads)
+            return self._stuck(ended.output, where)
         self.seconds = ended.seconds
         return self._outcome(ended.output, keep_results)
 
@@ -277,12 +300,25 @@ class Launch:
     def _bank_sums(self) -> int:
         return len(self.request.sites) * records.BANK_COPIES if self.request.banks else 1
 
+    def _place_patterns(self) -> dict[str, int]:
+        """Room for the patterns of accesses, and how often each is met."""
+        sites = len(self.request.sites) if self.request.banks else 0
+        return {
+            "patterns": self.memory.allocate("patterns", sites * PATTERNS * PATTERN_BYTES),
+            "hits": self.memory.allocate("hits", sites * PATTERNS * HIT_COPIES * 8),
+        }
+
     def _banks(self) -> tuple[SeenBanks, ...]:
-        if not self.request.banks:
+        assert self.made is not None
+        sites = len(self.request.sites)
+        if not self.request.banks or not sites:
             return ()
-        worst = self.memory.download("banks", records.BANK, len(self.request.sites))
+        worst = self.memory.download("banks", records.BANK, sites)
         sums = self.memory.download("bank_sums", records.BANK_SUM, self._bank_sums)
-        return records.seen_banks(worst, sums)
+        patterns: Any = self.memory.download("patterns", records.PATTERN, sites * PATTERNS)
+        hits: Any = self.memory.download("hits", np.uint64, sites * PATTERNS * HIT_COPIES)
+        met, known = hits.reshape(sites, HIT_COPIES, PATTERNS), patterns.reshape(sites, PATTERNS)
+        return records.seen_banks(worst, sums, known, met, self.made.followers)
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from itertools import islice
 
@@ -9,8 +10,9 @@ from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.gpu import records
 from cuda_lsp.dynamic.gpu.device import Device
+from cuda_lsp.dynamic.gpu.quiet import Likely
 from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
-from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_order_of_blocks,
     has_order_of_threads,
@@ -19,18 +21,20 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
-from cuda_lsp.dynamic.ptx.functions import reached_from
+from cuda_lsp.dynamic.ptx.functions import has_loops, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
-from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.runs import WARP, EngineUnavailable, KernelRun, PtxSite, SiteKind
 from cuda_lsp.model import Space
 
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
-_WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
+_MOST_THREADS, _MOST_BLOCKS = 2048, 32  # of a multiprocessor
+_BUSY = 24  # accesses to shared memory
 _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
+_LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -44,18 +48,20 @@ class Order(Enum):
 
 @define(slots=False)
 class Plan:
-    """Of one launch. ``known``: allocations of its program. ``layout``: of each block's shadow.
+    """Of one launch. ``known``: allocations of its program. ``likely``: where accesses lead.
 
-    ``dynamic``: bytes of dynamic shared memory that the launch gets; ``static_bound``: of static memory, at
-    most. ``blocks``: the linear numbers of those that are checked; ``total_blocks``: of the grid. ``names``:
-    the kernel's shared variables. ``partial``: some barrier leaves threads out. ``cooperative``: the kernel
-    asks for what only a cooperative launch has, a place where all blocks meet.
+    ``layout``: of each block's shadow. ``dynamic``: bytes of dynamic shared memory that the launch gets;
+    ``static_bound``: of static memory, at most. ``blocks``: the linear numbers of those that are checked;
+    ``total_blocks``: of the grid. ``names``: the kernel's shared variables. ``partial``: some barrier leaves
+    threads out. ``cooperative``: the kernel asks for what only a cooperative launch has, a place where all
+    blocks meet.
     """
 
     device: Device
     request: KernelRun
     module: PtxModule
     known: int = 0
+    likely: Likely = field(factory=Likely)
     not_covered: list[str] = field(factory=list[str])
 
     def __attrs_post_init__(self) -> None:
@@ -67,9 +73,12 @@ class Plan:
             raise EngineUnavailable(
                 f"not checked on the GPU: {self.total_blocks:,} blocks are more than {_MOST_NUMBERED:,}"
             )
+        if math.prod(request.cluster) > _LARGEST_CLUSTER:
+            raise EngineUnavailable("not checked on the GPU: clusters of more than 8 blocks")
         self.partial = has_partial_order(module, request.entry)
         self.layout = self._shadow_layout()
         self.blocks = self._chosen_blocks()
+        self.layout = evolve(self.layout, sampled=len(self.blocks) < self.total_blocks)
         self.order = self._order_of_blocks()
         self.names = tuple(v.name for v in shared_variables(module, request.entry))
 
@@ -93,15 +102,57 @@ class Plan:
             order=self.order is Order.FOLLOWED,
             resident=self._resident,
             widths=spaces_of_widths(watched_sites(request)),
+            cluster=request.cluster,
+            quiet=self.likely.quiet if request.races else frozenset(),
+            homes=frozenset(self.likely.homes.items()),
+            in_shared=self._lead_to(Space.SHARED),
+            in_global=self._lead_to(Space.GLOBAL),
         )
+
+    def _lead_to(self, space: Space) -> frozenset[int]:
+        """Sites whose generic addresses lie in one space."""
+        return frozenset(number for number, found in self.likely.spaces.items() if found is space)
+
+    def granule(self, space: Space) -> int:
+        """log2 of the bytes that a shadow cell of shared or global memory stands for."""
+        silent = self.likely.quiet if space is Space.GLOBAL else frozenset[int]()
+        sites = [
+            site
+            for number, site in enumerate(self.request.sites)
+            if self.likely.spaces.get(number, space) is space
+            and number not in silent
+            and (self.request.watch is None or number in self.request.watch)
+        ]
+        return finest_granule(tuple(sites), (None, space))
 
     @property
     def _resident(self) -> int:
         """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
-        threads, wanted = self.layout.threads, _WANTED_THREADS // self.layout.threads
+        threads = self.layout.threads
+        wanted = self._wanted_threads // threads
         if self.cooperative:
             wanted = max(wanted, -(-self.total_blocks // self.device.multiprocessors))
         return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+
+    @property
+    def _wanted_threads(self) -> int:
+        """Threads of a multiprocessor: many hide each other's waits, few have registers for their probes.
+
+        Measured on an H100: what probes need in a long loop is dear to fetch from memory again and again.
+        """
+        request = self.request
+        probes = sum(
+            self.likely.spaces.get(n, s.space) is Space.SHARED
+            and (request.watch is None or n in request.watch)
+            for n, s in enumerate(request.sites)
+        )
+        loops = any(has_loops(f) for f in reached_from(self.module, request.entry))
+        everywhere = request.races and len(self.blocks) == self.total_blocks
+        if probes >= _BUSY and everywhere:
+            return 512 if loops else 768
+        if loops and (probes >= _BUSY or everywhere):
+            return 1024
+        return _MOST_THREADS
 
     @property
     def _shared_room(self) -> int:
@@ -127,15 +178,21 @@ class Plan:
         layout = ShadowLayout(
             block=request.launch.block,
             user_dynamic=request.launch.dynamic_shared or 0,
-            granule_shift=finest_granule(watched_sites(request), (None, Space.SHARED)),
+            granule_shift=self.granule(Space.SHARED),
             atomics=atomics,
             copies=any(row_named(s.opcode).role is Role.COPY for s in sites),
             clocks=request.races and has_order_of_threads(self.module, request.entry),
+            static_bytes=self.static_bound,
+            calls=any(
+                row_of(i).role is Role.CALL
+                for f in reached_from(self.module, request.entry)
+                for i in f.instructions()
+            ),
         )
-        self.dynamic = layout.dynamic_bytes(self.static_bound)
+        self.dynamic = layout.dynamic_bytes
         if self.static_bound + self.dynamic > self._shared_room:
             layout = evolve(layout, in_global=True)
-            self.dynamic = layout.dynamic_bytes(self.static_bound)
+            self.dynamic = layout.dynamic_bytes
         if not (request.races and self._watches_anything()):
             self.dynamic = layout.user_dynamic
         return layout
@@ -156,8 +213,7 @@ class Plan:
     @property
     def cells_stride(self) -> int:
         """Bytes of a block's cells, where they lie in global memory."""
-        user = self.static_bound + self.layout.stamps_offset
-        return ((user >> self.layout.granule_shift) + 16) * CELL_BYTES
+        return 4 * self.layout.plane
 
     @property
     def knowledge_stride(self) -> int:

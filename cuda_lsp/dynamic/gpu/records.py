@@ -27,21 +27,22 @@ from cuda_lsp.model import Mode, Space
 Records = np.ndarray[Any, Any]
 
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
-RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
+RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 128, 65536, 256
 OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, DEALINGS_BYTES = 16, 72, 16, 112  # of one
 OBJECT_BYTES, TOLD_BYTES = 32, 32
 CLOCK_BYTES, THREAD_BYTES, PLACES = 16, 32, 128 + 16  # places where threads hand over, and barriers
+WRITERS = 1  # added to the address of a range's cells: each is a writer's stamp alone
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
     [
         *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
-        *((name, "u8") for name in ("bank_sums", "flags")),
+        *((name, "u8") for name in ("bank_sums", "patterns", "hits", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
         *((name, "u8") for name in ("told", "known", "dealings", "widths", "clocks", "clocks_stride")),
         *((name, "u8") for name in ("reports", "cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),
-        *((name, "u4") for name in ("checked", "pad")),
+        *((name, "u4") for name in ("checked", "plane")),
         ("ranges", RANGE, (RANGES,)),
     ]
 )
@@ -61,6 +62,14 @@ BANK = np.dtype(
     [
         *((name, "u4") for name in ("lock", "worst", "worst_ways", "worst_ideal")),
         ("histogram", "u4", (32,)),
+    ]
+)
+PATTERN = np.dtype(
+    [
+        *((name, "u4") for name in ("lanes", "taken")),
+        *((name, "u2") for name in ("wavefronts", "ideal")),
+        ("pad", "u4"),
+        ("steps", "u4", (32,)),
     ]
 )
 BANK_SUM = np.dtype([("executions", "u4"), ("ideal", "u4"), ("wavefronts", "u8")])
@@ -184,23 +193,60 @@ def _aligned_to(site: PtxSite) -> int:
     return site.bytes if site.kind is SiteKind.ACCESS and site.bytes in (2, 4, 8, 16) else 1
 
 
-def seen_banks(worst: Records, sums: Records) -> tuple[SeenBanks, ...]:
-    """``worst``: BANK, ``(sites,)``; ``sums``: BANK_SUM, ``(sites * BANK_COPIES,)``."""
-    fields: list[Any] = [sums[name].astype(np.uint64) for name in ("executions", "wavefronts", "ideal")]
-    executions, wavefronts, ideal = (total.reshape(-1, BANK_COPIES).sum(axis=1) for total in fields)
+def seen_banks(
+    worst: Records, sums: Records, patterns: Records, hits: Records, followers: Mapping[int, tuple[int, int]]
+) -> tuple[SeenBanks, ...]:
+    """``worst``: BANK, ``(sites,)``; ``sums``: BANK_SUM, ``(sites * BANK_COPIES,)``; ``patterns``: PATTERN,
+    ``(sites, PATTERNS)``, and how often each was met: ``(sites, copies, PATTERNS)``.
+
+    ``followers``: sites that cost what another one does, with how many bytes they lie behind it.
+    """
+    met = hits.sum(axis=1)  # (sites, PATTERNS)
+    patterns, worst = _with_simple_ones(patterns, worst, met)
+    totals: dict[str, Any] = {}
+    for name, weight in (
+        ("executions", 1),
+        ("wavefronts", patterns["wavefronts"]),
+        ("ideal", patterns["ideal"]),
+    ):
+        copies: Any = sums[name].astype(np.uint64)
+        once: Any = copies.reshape(-1, BANK_COPIES).sum(axis=1)
+        totals[name] = once + (met * weight).sum(axis=1).astype(np.uint64)
+    counted = np.flatnonzero(totals["executions"])
+    leaders = {int(site): (int(site), 0) for site in counted}
+    followed = {site: place for site, place in followers.items() if place[0] in leaders}
     return tuple(
         SeenBanks(
-            site=int(site),
-            executions=int(executions[site]),
-            wavefronts=int(wavefronts[site]),
-            ideal=int(ideal[site]),
-            worst_ways=int(worst[site]["worst_ways"]),
-            worst_wavefronts=int(worst[site]["worst"]),
-            worst_ideal=int(worst[site]["worst_ideal"]),
-            histogram=tuple(int(n) for n in worst[site]["histogram"]),
+            site=site,
+            executions=int(totals["executions"][leader]),
+            wavefronts=int(totals["wavefronts"][leader]),
+            ideal=int(totals["ideal"][leader]),
+            worst_ways=int(worst[leader]["worst_ways"]),
+            worst_wavefronts=int(worst[leader]["worst"]),
+            worst_ideal=int(worst[leader]["worst_ideal"]),
+            histogram=tuple(int(n) for n in np.roll(worst[leader]["histogram"], behind // 4)),
         )
-        for site in np.flatnonzero(executions)
+        for site, (leader, behind) in sorted((leaders | followed).items())
     )
+
+
+def _with_simple_ones(given: Records, told: Records, met: Records) -> tuple[Records, Records]:
+    """The first place of each site counts accesses of one wavefront, whatever their pattern."""
+    patterns: Any = np.array(given)
+    worst: Any = np.array(told)
+    patterns["wavefronts"][:, 0] = patterns["ideal"][:, 0] = 1
+    only = (worst["worst"] == 0) & (met[:, 0] > 0)
+    for name in ("worst", "worst_ways", "worst_ideal"):
+        worst[name][only] = 1
+    return patterns, worst
+
+
+def each_thread(where: bytes, blocks: int, threads: int) -> Records:
+    """What threads said of where they wait, themselves or for all of their warp: ``(blocks, threads)``."""
+    told: Any = np.frombuffer(where, np.uint32)
+    words = told.reshape(blocks, -1, WARP + 1)
+    newest: Any = np.maximum(words[:, :, :WARP], words[:, :, WARP:])
+    return newest.reshape(blocks, -1)[:, :threads]
 
 
 def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.instrumentation import probes, shadow
+from cuda_lsp.dynamic.instrumentation import bank_probe, probes, shadow
 from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
+from cuda_lsp.dynamic.instrumentation.alike import Member, groups_of
+from cuda_lsp.dynamic.instrumentation.calm import calm_intervals
 from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes
 from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
 from cuda_lsp.dynamic.instrumentation.preparation import alone, hoisted
@@ -31,7 +33,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     participants,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
-from cuda_lsp.dynamic.ptx.functions import callees, pointed_to, with_names
+from cuda_lsp.dynamic.ptx.functions import callees, has_loops, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
@@ -52,23 +54,29 @@ from cuda_lsp.model import Space
 
 MAX_COPIES = 512  # of called functions, to tell their callers apart
 BEHIND_POINTER = "code behind a function pointer is executed but not watched"
+_MARKED = (SiteKind.ACCESS, SiteKind.MATRIX, SiteKind.IMAGE)  # of which it is told whether they were executed
 _COPY = "clsp_w"  # begins the names of watched copies
 
 
 @frozen
 class Instrumented:
-    """``text``: the module with its probes. ``marks``: the sites of each byte of the executed array."""
+    """``text``: the module with its probes. ``marks``: the sites of each byte of the executed array.
+
+    ``followers``: sites of which only another one's wavefronts are counted, which are theirs: that one, and
+    how many bytes its address lies before theirs.
+    """
 
     text: str
     marks: tuple[tuple[int, ...], ...]
     not_covered: tuple[str, ...]
     probed: int  # accesses that got a race probe
+    followers: Mapping[int, tuple[int, int]] = field(factory=dict[int, tuple[int, int]])
 
 
 def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
     """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
     module = hoisted(alone(module, watch.entry))
-    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
+    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites), sites)
     entry = rewriter.entry(module.entries[watch.entry])
     rewriter.want_pointed(v for v in module.variables.values() if v.initialiser)
     copies = list(rewriter.copies())
@@ -83,7 +91,9 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
         else:
             items.append(item)
     text = write_module(evolve(module, items=tuple(items)))
-    return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
+    return Instrumented(
+        text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed, rewriter.followers
+    )
 
 
 def _body_of(ptx: str) -> str:
@@ -117,9 +127,12 @@ class _Rewriter:
     watch: Watch
     places: _Places
     told_apart: frozenset[str]
+    sites: tuple[PtxSite, ...]
     marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
     not_covered: list[str] = field(factory=list[str])
     probed: int = 0
+    followers: dict[int, tuple[int, int]] = field(factory=dict[int, tuple[int, int]])
+    members: Mapping[int, Member] = field(factory=dict[int, Member])  # of the function at hand
     labels: Labels = field(factory=Labels)
     order: OrderProbes = field(init=False)
     accesses: AccessProbes = field(init=False)
@@ -141,22 +154,28 @@ class _Rewriter:
     def entry(self, function: PtxFunction) -> PtxFunction:
         layout, control = self.watch.layout, self.watch.control
         body = function.body or ()
-        declared = Verbatim(shadow.function_registers(layout))
-        statements: list[Statement] = [declared]
+        self._group(function)
+        self._find_calm(function)
+        statements: list[Statement] = [self._declared()]
+        cleared: list[Statement] = []
         if self.watch.names or layout.user_dynamic:
             statements.append(Verbatim(shadow.clear_shared(layout, self.watch.names)))
+            cleared.append(Verbatim("\tbar.sync 0;"))
         if self.watch.sampled:
             statements.append(Verbatim(self._sampled_test()))
-            statements.extend(
-                (ScopeOpen(), *self._unwatched(function, body), Verbatim("\tret;"), ScopeClose())
-            )
+            unwatched = (*cleared, *self._unwatched(function, body), Verbatim("\tret;"))
+            statements.extend((ScopeOpen(), *unwatched, ScopeClose()))
             statements.append(Label("$clsp_watched"))
         watched = self._watched(function, body)
         names = self.watch.names
         if self._keeps_state:
             statements.append(Verbatim(shadow.entry_prologue(layout, control, names)))
-        elif self.watch.banks:
+        else:
+            statements.extend(cleared)
+        if self.watch.banks and not self._keeps_state:
             statements.append(Verbatim(shadow.bounds_prologue(layout, names)))
+        if self.watch.banks:
+            statements.append(Verbatim(bank_probe.prologue(control, layout.block)))
         statements.append(Verbatim(shadow.tell_addresses(control["names"], self.watch.names)))
         statements.extend((ScopeOpen(), *watched, ScopeClose()))
         x, y, z = layout.block
@@ -165,7 +184,48 @@ class _Rewriter:
         )
         # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
         directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
+        if self.watch.cluster != (1, 1, 1) and not any("cluster" in d for d in kept):
+            x, y, z = self.watch.cluster
+            directives = (*directives, ".explicitcluster", f".reqnctapercluster {x}, {y}, {z}")
         return evolve(function, body=tuple(statements), directives=directives)
+
+    def _declared(self) -> Statement:
+        """The registers of a function that probes use."""
+        groups = {member.group.number: member.group for member in self.members.values()}.values()
+        wide = "b64" if self.watch.layout.in_global else "b32"
+        lines = [shadow.function_registers(self.watch.layout), _SEEN]
+        lines += [bank_probe.registers()] if self.watch.banks else []
+        if groups:
+            lines.append(f"\t.reg .pred {', '.join(group.predicate for group in groups)};")
+            lines.append(f"\t.reg .{wide} {', '.join(group.cell for group in groups)};")
+        return Verbatim("\n".join(lines))
+
+    def _group(self, function: PtxFunction) -> None:
+        """Which accesses of a function stand together; of those that count wavefronts only the first does."""
+
+        def watched(index: int) -> tuple[int, PtxSite] | None:
+            place = self._place(function.name, index)
+            return place if place and self.watch.watches(place[0]) else None
+
+        self.members = groups_of(function.body or (), watched)
+        for index, member in self.members.items():
+            place = self._place(function.name, index)
+            if place and not member.leads and self.watch.banks:
+                self.followers[place[0]] = member.group.first, member.delta
+
+    def _find_calm(self, function: PtxFunction | None) -> None:
+        """The calm intervals of the entry; what is called may be called in any."""
+        self.order.calm.clear()
+        self.accesses.calm.clear()
+        if function is None or not self.watch.races:
+            return
+
+        def in_shared(number: int) -> bool:
+            return self.accesses.reaches_shared(number, self.sites[number])
+
+        found = calm_intervals(function, lambda index: self._place(function.name, index), in_shared)
+        self.order.calm.update(found.barriers)
+        self.accesses.calm.update(found.reads)
 
     def copies(self) -> Iterator[PtxFunction]:
         """Watched copies of what the entry calls, at any depth."""
@@ -210,12 +270,16 @@ class _Rewriter:
     def _called(self, function: PtxFunction) -> PtxFunction:
         layout = self.watch.layout
         self.in_entry = False
-        statements: list[Statement] = [Verbatim(shadow.function_registers(layout))]
+        self._group(function)
+        self._find_calm(None)
+        statements: list[Statement] = [self._declared()]
         if self._keeps_state:
             prologue = shadow.function_prologue(layout, self.watch.control, self.watch.names)
             statements.append(Verbatim(prologue))
         elif self.watch.banks:
             statements.append(Verbatim(shadow.bounds_prologue(layout, self.watch.names)))
+        if self.watch.banks:
+            statements.append(Verbatim(bank_probe.prologue(self.watch.control, layout.block)))
         statements.extend(self._watched(function, function.body or ()))
         return evolve(function, body=tuple(statements))
 
@@ -224,9 +288,9 @@ class _Rewriter:
         return self.watch.races
 
     def _sampled_test(self) -> str:
+        ordinal = shadow.ordinal(self.watch.control)
         return (
-            "\t{ .reg .b32 %u; .reg .pred %p; { .param .b32 r; call.uni (r), clsp_ordinal;"
-            " ld.param.b32 %u, [r]; } setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }"
+            f"\t{{ .reg .b32 %u; .reg .pred %p; {ordinal} setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }}"
         )
 
     def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -242,6 +306,7 @@ class _Rewriter:
     def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         types = _register_types(body)
         constants = literal_registers(function)
+        loops = has_loops(function)
         result: list[Statement] = []
         pending: list[int] = []  # sites of this basic block
         mark_at = 0
@@ -249,7 +314,7 @@ class _Rewriter:
         def close_block() -> None:
             nonlocal mark_at
             if pending:
-                mark = probes.mark_executed(self.watch.control["executed"], len(self.marks))
+                mark = probes.mark_executed(self.watch.control["executed"], len(self.marks), loops)
                 result.insert(mark_at, Verbatim(mark))
                 self.marks.append(tuple(pending))
                 pending.clear()
@@ -267,7 +332,7 @@ class _Rewriter:
                 continue
             place = self._place(function.name, statement.index)
             own_mark: list[Statement] = []
-            if place and self.watch.watches(place[0]):
+            if place and self.watch.watches(place[0]) and place[1].kind in _MARKED:
                 if statement.guard:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
@@ -342,7 +407,7 @@ class _Rewriter:
         if not named and not followed and (sentence := BEHIND_POINTER) not in self.not_covered:
             self.not_covered.append(sentence)
         yield evolve(instruction, operands=", ".join(parts))
-        if self.watch.races:
+        if self.watch.races and self.watch.layout.calls:
             yield Verbatim("\t" + shadow.reload_stamp())
 
     # --------------------------------------------------------------------------------- accesses
@@ -357,7 +422,8 @@ class _Rewriter:
         mark: list[Statement] | None = None,
     ) -> Iterator[Statement]:
         access = _probed(instruction, number, site, types)
-        probe = access and self.accesses.probe(access, bounds_only)
+        member = self.members.get(instruction.index)
+        probe = access and self.accesses.probe(access, bounds_only, member)
         if access and not probe and not bounds_only and self.order.hands_over(access):
             probe = probes.ALLOWED
         if not (access and probe):
@@ -403,6 +469,12 @@ def _where_allowed(access: ProbedAccess) -> Iterator[Statement]:
     yield evolve(access.instruction, guard="%clsp_ok")
     if zero := zeroed(access.instruction, access.types):
         yield Verbatim(predicated(zero))
+
+
+_SEEN = (
+    "\t.reg .pred %clsp_calm; setp.ne.u32 %clsp_calm, 0, 0; .reg .b32 %clsp_seen0, %clsp_seen1;"
+    " mov.b32 %clsp_seen0, 0; mov.b32 %clsp_seen1, 0;"
+)
 
 
 def _first_after_declarations(body: tuple[Statement, ...]) -> int:

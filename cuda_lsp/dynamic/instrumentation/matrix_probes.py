@@ -75,7 +75,7 @@ class MatrixProbes:
             label = "$" + self.labels.new("rows")
             yield f"{{ .reg .pred %q; mov.u32 %r, %laneid; setp.lt.u32 %q, %r, {8 * count};"
             yield f"@!%q bra {label};"
-            yield probes.bank_probe(number, 16, False, rows=True).strip()  # lanes do not merge their parts
+            yield probes.bank_probe(number, 16, False).strip()  # lanes do not merge their parts
             yield f"{label}: }}"
         if self.watch.races:
             told = number | _kind(site) << 16 | count << 20 | ("trans" in instruction.modifiers) << 24

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import (
@@ -16,6 +16,7 @@ from cuda_lsp.dynamic.instrumentation.probe_operands import (
     generic_address,
     shared_address,
 )
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import Instruction, Label, Statement, Verbatim
 from cuda_lsp.dynamic.ptx.opcodes import Role, fences_blocks, is_fence, results_of, row_of
@@ -30,6 +31,7 @@ class OrderProbes:
     watch: Watch
     labels: Labels
     partial: bool
+    calm: set[int] = field(factory=set[int])  # barriers of the function at hand: see ``calm.py``
 
     def followed(
         self, instruction: Instruction, types: Mapping[str, str], in_entry: bool
@@ -77,7 +79,7 @@ class OrderProbes:
             return ()
         if self.watch.layout.clocks:
             at = Verbatim(_generic(address, types, "shared" in words))
-            told = at, Verbatim(_learns() if waits else _tells(True))
+            told = at, Verbatim(_learns() if waits else _tells(self.watch.layout, True))
         else:
             number = probes.barrier_number(shared_address(address, types))
             called = "\n".join(s.text for s in (self._departs("%a") if waits else self._arrives("%a")))
@@ -91,13 +93,16 @@ class OrderProbes:
     def _arrives(self, number: str) -> tuple[Verbatim, ...]:
         """Before a thread comes to a barrier that not all threads need to pass."""
         if self.watch.layout.clocks:
-            return (Verbatim(probes.ticked_by("clsp_thread_arrives", *_STAMP, number)),)
-        return Verbatim(probes.call_with_stamp("clsp_arrive", number)), Verbatim(probes.next_tick())
+            return (Verbatim(probes.ticked_by(self.watch.layout, "clsp_thread_arrives", *_STAMP, number)),)
+        return Verbatim(probes.call_with_stamp("clsp_arrive", number)), self._next_tick()
 
     def _departs(self, number: str) -> tuple[Verbatim, ...]:
         if self.watch.layout.clocks:
             return (Verbatim(probes.call_with_stamp("clsp_thread_departs", number)),)
-        return Verbatim(probes.call_with_stamp("clsp_depart", number)), Verbatim(probes.next_tick())
+        return Verbatim(probes.call_with_stamp("clsp_depart", number)), self._next_tick()
+
+    def _next_tick(self) -> Verbatim:
+        return Verbatim(probes.next_tick(self.watch.layout))
 
     def synchronisation(
         self,
@@ -127,8 +132,22 @@ class OrderProbes:
                 yield from self._departs(name)
             return
         yield from self._together(instruction, mask)
-        yield plain
+        yield from self._asking(plain)
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
+
+    def _asking(self, barrier: Instruction) -> Iterator[Statement]:
+        """A barrier; where some begin calm intervals, it asks whether all threads are at one of these."""
+        if not self.calm:
+            yield barrier
+        elif "sync" in barrier.modifiers and row_of(barrier).role is Role.BARRIER:
+            begins = "eq" if barrier.index in self.calm else "ne"
+            aligned = ".aligned" if "aligned" in barrier.modifiers else ""
+            yield Verbatim(f"\tsetp.{begins}.u32 %clsp_calm, 0, 0;")
+            opcode = f"{barrier.base}.red{aligned}.and.pred"
+            yield evolve(barrier, opcode=opcode, operands=f"%clsp_calm, {barrier.operands}, %clsp_calm")
+        else:
+            yield barrier
+            yield Verbatim("\tsetp.ne.u32 %clsp_calm, 0, 0;")
 
     @staticmethod
     def _together(barrier: Instruction, mask: str | None) -> Iterator[Verbatim]:
@@ -146,11 +165,11 @@ class OrderProbes:
             return
         lanes = "-1" if mask == "all" else str(mask)
         if self.watch.layout.clocks:
-            yield Verbatim(probes.ticked_by("clsp_lanes_met", *_STAMP, lanes))
+            yield Verbatim(probes.ticked_by(self.watch.layout, "clsp_lanes_met", *_STAMP, lanes))
             return
         if self.partial:
             yield Verbatim(probes.call_with_stamp("clsp_warp_met", lanes))
-        yield Verbatim(probes.next_tick())
+        yield self._next_tick()
 
     def hands_over(self, access: ProbedAccess) -> bool:
         """Whether threads of the block may synchronise through this access."""
@@ -164,7 +183,7 @@ class OrderProbes:
         blocks = self.watch.order and site.space is not Space.SHARED and site.scope is not Scope.BLOCK
         releases = bool({"release", "acq_rel"} & set(instruction.modifiers))
         where = Verbatim(_generic(access.address, access.types, site.space is Space.SHARED))
-        tells, learns = (Verbatim(_tells(releases)),), (Verbatim(_learns()),)
+        tells, learns = (Verbatim(_tells(self.watch.layout, releases)),), (Verbatim(_learns()),)
         if blocks:
             learns = (Verbatim(probes.with_address("clsp_learn", "%clsp_held")), *learns)
         if site.mode is Mode.ATOMIC_READ:
@@ -202,9 +221,9 @@ _NOT_HELD = "\tmov.b32 %clsp_held, -1;"
 _STAMP = ("%clsp_lo", "%clsp_hi")
 
 
-def _tells(releases: bool) -> str:
+def _tells(layout: ShadowLayout, releases: bool) -> str:
     """``releases``: without a fence, too."""
-    return probes.ticked_by("clsp_hand_over", "%clsp_at", *_STAMP, str(int(releases)))
+    return probes.ticked_by(layout, "clsp_hand_over", "%clsp_at", *_STAMP, str(int(releases)))
 
 
 def _learns() -> str:

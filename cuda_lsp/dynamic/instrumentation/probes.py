@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuda_lsp.dynamic.instrumentation.shadow import EPOCH, OF_WARP, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import (
+    EPOCH,
+    OF_WARP,
+    ShadowLayout,
+    granule_of,
+    keep_stamp,
+    limit_of,
+)
 
 ALLOWED = "\tsetp.eq.u32 %clsp_ok, 0, 0;"  # any access
 _INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
@@ -24,23 +31,22 @@ def after_block_barrier(layout: ShadowLayout, label: str) -> str:
         f"add.u32 %clsp_hi, %clsp_hi, {EPOCH}; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff;",
         f"setp.ge.u32 %p, %clsp_hi, {EPOCH}; @%p bra $kept_{label};",
         f"add.u32 %clsp_hi, %clsp_hi, {EPOCH};",
-        "{ .reg .b64 %g; .reg .b32 %n; .param .b64 p0; .param .b32 p1;",
+        "{ .reg .b64 %g; .param .b64 p0;",
         "mov.b64 %g, %clsp_cells;"
         if layout.in_global
         else "cvt.u64.u32 %g, %clsp_cells; cvta.shared.u64 %g, %g;",
-        f"add.u32 %n, %clsp_lim, {(1 << layout.granule_shift) - 1}; shr.u32 %n, %n, {layout.granule_shift};",
-        "st.param.b64 [p0], %g; st.param.b32 [p1], %n; call clsp_forget, (p0, p1); }",
-        f"$kept_{label}: st.shared.v2.b32 [%clsp_self], {{%clsp_lo, %clsp_hi}}; }}",
+        "st.param.b64 [p0], %g; call clsp_forget, (p0); }",
+        f"$kept_{label}: {keep_stamp(layout)} }}",
     ]
     return "\t" + "\n\t".join(lines)
 
 
-def next_tick() -> str:
+def next_tick(layout: ShadowLayout) -> str:
     """One tick later, unless the ticks are spent (then the detector says so)."""
     return (
         "\t{ .reg .b32 %t, %c; .reg .pred %p; and.b32 %t, %clsp_hi, 2047; setp.eq.u32 %p, %t, 2047;"
         " selp.b32 %t, 0, 0x80000000, %p; add.cc.u32 %clsp_lo, %clsp_lo, %t; addc.u32 %clsp_hi, %clsp_hi, 0;"
-        " st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
+        f" {keep_stamp(layout)} }}"
     )
 
 
@@ -54,14 +60,14 @@ def _passed(arguments: Sequence[str]) -> tuple[str, str]:
     return params, ", ".join(f"p{i}" for i in range(len(arguments)))
 
 
-def ticked_by(name: str, *arguments: str) -> str:
+def ticked_by(layout: ShadowLayout, name: str, *arguments: str) -> str:
     """``tick = name(arguments…)``; arguments are words, or ``%clsp_at``."""
     params, names = _passed(arguments)
     return (
         f"\t{{ .reg .b32 %t, %u; .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %t, [r];"
         " shl.b32 %u, %t, 31; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff; or.b32 %clsp_lo, %clsp_lo, %u;"
         f" shr.u32 %t, %t, 1; and.b32 %clsp_hi, %clsp_hi, {-OF_WARP & 0xFFFFFFFF};"
-        " or.b32 %clsp_hi, %clsp_hi, %t; st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
+        f" or.b32 %clsp_hi, %clsp_hi, %t; {keep_stamp(layout)} }}"
     )
 
 
@@ -99,26 +105,53 @@ def held_by(name: str, *arguments: str) -> str:
 
 def waits_at(site: int) -> str:
     """Before a barrier: where this thread is, should nobody come."""
-    return (
-        "\t{ .reg .b32 %t; and.b32 %t, %clsp_hi, 0xffff0000;"
-        f" or.b32 %t, %t, {site}; st.global.u32 [%clsp_where], %t; }}"
-    )
+    return f"\t{{ .reg .b32 %t; and.b32 %t, %clsp_hi, 0xffff0000; or.b32 %t, %t, {site};{_TOLD} }}"
 
 
 def leaves() -> str:
     """Before a thread ends."""
-    return "\t{ .reg .b32 %t; mov.b32 %t, -1; st.global.u32 [%clsp_where], %t; }"
+    return f"\t{{ .reg .b32 %t; mov.b32 %t, -1;{_TOLD} }}"
+
+
+# A warp that is all there says it once: a word of each thread would cost more than the barrier does.
+_TOLD = (
+    " .reg .b32 %m; .reg .pred %p, %q; activemask.b32 %m; setp.eq.u32 %p, %m, -1;"
+    f" @!%p st.global.u32 [%clsp_where], %t; and.b32 %m, %clsp_lo, {31 << 26};"
+    " setp.eq.and.u32 %q, %m, 0, %p; @%q st.global.u32 [%clsp_where+128], %t;"
+)
 
 
 # ---------------------------------------------------------------------------- banks, global memory
 
 
-def bank_probe(site: int, bytes: int, is_load: bool, rows: bool = False) -> str:
-    """``%a``: the address in shared memory. Sets ``%clsp_ok``, unless lanes name ``rows`` of a matrix."""
+def shared_bounds(site: int, bytes: int, label: str) -> str:
+    """``%a``: an address in shared memory. Sets ``%clsp_ok``; one that is not good is written down."""
+    lines = [
+        f"{{ .reg .b32 %o; {granule_of('%o', bytes)} setp.lt.u32 %clsp_ok, %o, {limit_of(bytes)};",
+        f"@%clsp_ok bra $fits_{label};",
+        "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;",
+        f"st.param.b32 [p1], {site}; call clsp_shared_fault, (p0, p1); }}",
+        f"$fits_{label}: }}",
+    ]
+    return "\t" + "\n\t".join(lines)
+
+
+def group_bounds(predicate: str, bytes: int, low: int, high: int) -> str:
+    """Whether accesses of ``bytes`` each, ``low`` to ``high`` bytes from ``%a``, all lie in shared memory."""
+    first, last = low // bytes, high // bytes - 1
+    lines = [
+        f"{{ .reg .b32 %o, %t; {granule_of('%o', bytes)} add.u32 %t, %o, {first};",
+        f"setp.lt.u32 {predicate}, %t, {limit_of(bytes)}; add.u32 %t, %o, {last};",
+        f"setp.lt.and.u32 {predicate}, %t, {limit_of(bytes)}, {predicate}; }}",
+    ]
+    return "\t" + "\n\t".join(lines)
+
+
+def bank_probe(site: int, bytes: int, is_load: bool) -> str:
+    """``%a``: the address in shared memory of a row of a matrix, which is judged by itself."""
     told = ("%a", str(site | bytes << 16 | int(is_load) << 24), "%clsp_base", "%clsp_lim")
     given, names = _passed(told)
-    allowed = "" if rows else " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0;"
-    return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, ({names});{allowed} }}"
+    return f"\t{{ .param .b32 r;{given} call (r), clsp_bank, ({names}); }}"
 
 
 def global_probe(site: int, bytes: int, kind: int, of_width: bool = False) -> str:
@@ -135,19 +168,25 @@ def global_probe(site: int, bytes: int, kind: int, of_width: bool = False) -> st
     )
 
 
-def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, label: str) -> str:
-    """As ``global_probe``, without looking for races. ``offset``: of the ranges in the control block."""
+def bounds_probe(
+    site: int, bytes: int, kind: int, offset: int, ranges: int, label: str, home: int | None = None
+) -> str:
+    """As ``global_probe``, without looking for races. ``offset``: of the ranges in the control block.
+
+    ``home``: the range that is meant; only if it is missed others are looked at.
+    """
     lines = ["{ .reg .b64 %d, %n; .reg .b32 %r; .reg .pred %p;"]
-    for number in range(min(ranges, _INLINE_RANGES)):
+    tried = range(min(ranges, _INLINE_RANGES)) if home is None else (home,)
+    for number in tried:
         at = offset + 24 * number
         lines.append(
             f"ld.const.u64 %n, [clsp_control+{at}]; sub.s64 %d, %A, %n; add.s64 %d, %d, {bytes - 1};"
         )
         lines.append(f"ld.const.u64 %n, [clsp_control+{at + 8}];")
-        combine = "setp.lt.u64 %p, %d, %n;" if not number else "setp.lt.or.u64 %p, %d, %n, %p;"
+        combine = "setp.lt.u64 %p, %d, %n;" if number == tried[0] else "setp.lt.or.u64 %p, %d, %n, %p;"
         lines.append(combine)
     if ranges and bytes > 1:
-        lines.append(f"and.b64 %d, %A, {bytes - 1}; setp.eq.and.u64 %p, %d, 0, %p;")
+        lines.append(f"cvt.u32.u64 %r, %A; and.b32 %r, %r, {bytes - 1}; setp.eq.and.u32 %p, %r, 0, %p;")
     if ranges:
         lines.append(f"@%p bra $inside_{label};")
     lines.append("{ .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;")
@@ -157,10 +196,23 @@ def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, lab
     return "\t" + "\n\t".join(lines)
 
 
-def mark_executed(offset: int, number: int) -> str:
-    """A basic block was entered; ``offset`` of the byte array's pointer in the control block."""
-    return (
-        "\t{ .reg .b64 %e; .reg .b16 %one; .reg .pred %new;"
+MOST_REMEMBERED = 64  # marks that a thread need not look up again
+
+
+def mark_executed(offset: int, number: int, remembered: bool = False) -> str:
+    """A basic block was entered; ``offset`` of the byte array's pointer in the control block.
+
+    ``remembered``: the thread may come here again, and has a bit that says so.
+    """
+    told = (
         f" ld.const.u64 %e, [clsp_control+{offset}]; ld.global.u8 %one, [%e+{number}];"
-        f" setp.eq.u16 %new, %one, 0; mov.b16 %one, 1; @%new st.global.u8 [%e+{number}], %one; }}"
+        f" setp.eq.u16 %new, %one, 0; mov.b16 %one, 1; @%new st.global.u8 [%e+{number}], %one;"
+    )
+    declared = "\t{ .reg .b64 %e; .reg .b16 %one; .reg .pred %new;"
+    if not remembered or number >= MOST_REMEMBERED:
+        return f"{declared}{told} }}"
+    seen, bit, label = f"%clsp_seen{number // 32}", 1 << number % 32, f"$clsp_been_{number}"
+    return (
+        f"{declared} .reg .b32 %b; and.b32 %b, {seen}, {bit}; setp.ne.u32 %new, %b, 0; @%new bra {label};"
+        f" or.b32 {seen}, {seen}, {bit};{told}\n{label}: }}"
     )

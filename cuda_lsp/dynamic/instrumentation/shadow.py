@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-CELL_BYTES = 32
+CELL_BYTES = 32  # of global memory
+WHERE_WORDS = 33  # of each warp: where each of its threads waits, and where all of them do
 STAMP_BYTES = 8
 EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
 OF_WARP = 1 << 11
@@ -22,8 +23,11 @@ COPY = 1 << 11  # of the low word: an asynchronous copy wrote
 class ShadowLayout:
     """Where the detector keeps a block's state, and how fine it looks.
 
-    Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread and,
-    unless ``in_global``, one cell a granule of ``1 << granule_shift`` bytes. ``threads``: of a block.
+    Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread, if
+    the kernel ``calls`` functions that have to find it, and, unless ``in_global``, one cell a granule of
+    ``1 << granule_shift`` bytes: first all their readers, then the writers, the other readers and the
+    atomics, a ``plane`` each. ``static_bytes``: of the kernel, at most. ``sampled``: not all blocks are
+    checked.
     """
 
     block: tuple[int, int, int]
@@ -33,6 +37,9 @@ class ShadowLayout:
     atomics: bool = True  # some instruction of the module updates shared memory atomically
     copies: bool = False  # some instruction copies asynchronously into shared memory
     clocks: bool = False  # locks or flags order threads of the block
+    static_bytes: int = 0
+    sampled: bool = True
+    calls: bool = True
 
     @property
     def threads(self) -> int:
@@ -47,13 +54,19 @@ class ShadowLayout:
     @property
     def cells_offset(self) -> int:
         """From the start of dynamic shared memory, bytes; of no use where the cells are ``in_global``."""
-        return self.stamps_offset + (self.threads * STAMP_BYTES + 15) // 16 * 16
+        stamps = self.threads * STAMP_BYTES if self.calls else 0
+        return self.stamps_offset + (stamps + 15) // 16 * 16
 
-    def dynamic_bytes(self, static_bytes: int) -> int:
+    @property
+    def plane(self) -> int:
+        """Bytes of one part of all cells."""
+        user = self.static_bytes + self.stamps_offset
+        return ((-(-user >> self.granule_shift) + 17) & ~1) * STAMP_BYTES
+
+    @property
+    def dynamic_bytes(self) -> int:
         """Dynamic shared memory that a launch needs, the kernel's own included."""
-        user = static_bytes + self.stamps_offset
-        cells = -(-user >> self.granule_shift) + 16
-        return self.cells_offset + (0 if self.in_global else cells * CELL_BYTES)
+        return self.cells_offset + (0 if self.in_global else 4 * self.plane)
 
 
 def function_registers(layout: ShadowLayout) -> str:
@@ -61,12 +74,16 @@ def function_registers(layout: ShadowLayout) -> str:
     cells = "b64" if layout.in_global else "b32"
     return (
         "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
+        f" .reg .b32 {', '.join(map(limit_of, _WIDTHS))};"
         f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where, %clsp_at; .reg .b32 %clsp_held;"
     )
 
 
 def clear_shared(layout: ShadowLayout, names: tuple[str, ...]) -> str:
-    """Zeros in the kernel's shared memory: what an instrumented block left there is not what others leave."""
+    """Zeros in the kernel's shared memory: what an instrumented block left there is not what others leave.
+
+    A barrier has to follow.
+    """
     x, y, _ = layout.block
     lines = [
         "{ .reg .b32 %t, %u, %i, %from, %to, %zero; .reg .pred %p;",
@@ -77,7 +94,7 @@ def clear_shared(layout: ShadowLayout, names: tuple[str, ...]) -> str:
         "and.b32 %from, %from, -4; mad.lo.u32 %i, %t, 4, %from;",
         "$clsp_zero: setp.ge.u32 %p, %i, %to; @%p bra $clsp_zeroed;",
         f"st.shared.b32 [%i], %zero; add.u32 %i, %i, {4 * layout.threads}; bra $clsp_zero;",
-        "$clsp_zeroed: bar.sync 0; }",
+        "$clsp_zeroed: }",
     ]
     return "\t" + "\n\t".join(lines)
 
@@ -89,6 +106,9 @@ def _window(layout: ShadowLayout, names: tuple[str, ...]) -> Iterator[str]:
     yield "and.b32 %clsp_base, %clsp_base, -16;"
     yield f"mov.u32 %u, clsp_dynamic; add.u32 %clsp_lim, %u, {layout.user_dynamic};"
     yield "sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+    for bytes in _WIDTHS:
+        limit, shift = limit_of(bytes), bytes.bit_length() - 1
+        yield f"add.u32 {limit}, %clsp_lim, {bytes - 1}; shr.u32 {limit}, {limit}, {shift};"
 
 
 def bounds_prologue(layout: ShadowLayout, names: tuple[str, ...]) -> str:
@@ -102,10 +122,12 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
     yield from _window(layout, names)
-    yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
-    yield f"mad.lo.u32 %clsp_self, %u, {layout.threads}, %t; cvt.u64.u32 %q, %clsp_self; shl.b64 %q, %q, 2;"
+    yield ordinal(control) if layout.sampled else _BLOCK_NUMBER
     yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
+    yield f"mul.wide.u32 %q, %u, {4 * WHERE_WORDS * -(-layout.threads // 32)};"
     yield "add.u64 %clsp_where, %clsp_where, %q;"
+    yield "shr.u32 %clsp_self, %t, 5; add.u32 %clsp_self, %clsp_self, %t;"  # a word more for each warp
+    yield "mul.wide.u32 %q, %clsp_self, 4; add.u64 %clsp_where, %clsp_where, %q;"
     yield "mov.u32 %clsp_self, clsp_dynamic;"
     if layout.in_global:
         yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
@@ -117,6 +139,20 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
 
 
+_BLOCK_NUMBER = (
+    "{ .reg .b32 %n, %i; mov.u32 %u, %ctaid.z; mov.u32 %n, %nctaid.y; mov.u32 %i, %ctaid.y;"
+    " mad.lo.u32 %u, %u, %n, %i; mov.u32 %n, %nctaid.x; mov.u32 %i, %ctaid.x; mad.lo.u32 %u, %u, %n, %i; }"
+)
+
+
+def ordinal(control: Mapping[str, int]) -> str:
+    """``%u``: which of the checked blocks this one is; all bits: none. Where not all are checked."""
+    return (
+        f"{_BLOCK_NUMBER} {{ .reg .b64 %o, %l; ld.const.u64 %o, [clsp_control+{control['ordinal']}];"
+        " mad.wide.u32 %l, %u, 4, %o; ld.global.u32 %u, [%l]; }"
+    )
+
+
 def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:
     """First statements of a watched block: empty cells, the first stamp, a barrier.
 
@@ -126,12 +162,10 @@ def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tupl
     yield_ = lines.append
     yield_("and.b32 %u, %t, 31; shl.b32 %clsp_lo, %u, 26;")
     yield_(f"shr.u32 %u, %t, 5; mad.lo.u32 %clsp_hi, %u, {OF_WARP}, {EPOCH};")
-    yield_("st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi};")
+    yield_(keep_stamp(layout))
     if not layout.in_global:
-        shift = 5 - layout.granule_shift
         yield_("{ .reg .b32 %i, %e; .reg .pred %p; mov.b32 %e, 0;")
-        yield_(f"add.u32 %u, %clsp_lim, 15; and.b32 %u, %u, -16; {scaled('%u', '%u', shift)}")
-        yield_("add.u32 %u, %u, %clsp_cells; mad.lo.u32 %i, %t, 16, %clsp_cells;")
+        yield_(f"add.u32 %u, %clsp_cells, {4 * layout.plane}; mad.lo.u32 %i, %t, 16, %clsp_cells;")
         yield_("$clsp_clear: setp.ge.u32 %p, %i, %u; @%p bra $clsp_cleared;")
         yield_(f"st.shared.v4.b32 [%i], {{%e, %e, %e, %e}}; add.u32 %i, %i, {16 * layout.threads};")
         yield_("bra $clsp_clear;")
@@ -143,6 +177,11 @@ def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tupl
 def function_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:
     """First statements of a called function: find the caller's state again."""
     return "\t" + "\n\t".join((*_places(layout, control, names), "}", reload_stamp()))
+
+
+def keep_stamp(layout: ShadowLayout) -> str:
+    """After the stamp has changed: for functions that are called."""
+    return "st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi};" if layout.calls else ""
 
 
 def reload_stamp() -> str:
@@ -164,8 +203,16 @@ def tell_addresses(offset: int, names: tuple[str, ...]) -> str:
     return "\t" + "\n\t".join(lines) + " }"
 
 
-def scaled(to: str, register: str, shift: int, type: str = "b32") -> str:
-    """A register shifted left by ``shift`` bits, right where that is negative."""
-    if shift >= 0:
-        return f"shl.{type} {to}, {register}, {shift};"
-    return f"shr.{type.replace('b', 'u')} {to}, {register}, {-shift};"
+_WIDTHS = (1, 2, 4, 8, 16)
+
+
+def limit_of(bytes: int) -> str:
+    """The register that says how many places for so many bytes shared memory has."""
+    return f"%clsp_n{bytes}"
+
+
+def granule_of(to: str, bytes: int) -> str:
+    """The number of the place of so many bytes at ``%a``; beyond all of them where it is no multiple."""
+    shift = bytes.bit_length() - 1
+    turned = f" shf.r.wrap.b32 {to}, {to}, {to}, {shift};" if shift else ""
+    return f"sub.u32 {to}, %a, %clsp_base;{turned}"

@@ -1,7 +1,8 @@
 """The PTX in front of an access to shared memory: a detector's fast path.
 
 A probe loads the shadow cell of each granule, compares stamps, and calls the slow path
-(``detector/shared.cuh``) only when it cannot prove by itself that nothing new happened.
+(``detector/shared.cuh``) only when it cannot prove by itself that nothing new happened. The parts of a cell
+lie in planes of their own, so that lanes that access neighbouring words meet no bank conflicts there either.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from cuda_lsp.dynamic.instrumentation.alike import Member
+from cuda_lsp.dynamic.instrumentation.probes import group_bounds
 from cuda_lsp.dynamic.instrumentation.shadow import (
-    CELL_BYTES,
     COPY,
     EPOCH,
     OF_LANE,
     OF_WARP,
+    STAMP_BYTES,
     ShadowLayout,
-    scaled,
+    granule_of,
+    limit_of,
 )
+
+ALONE, LANES, WARPS = 26, 31, 48  # the ends of readers' stamps; see ``detector/shared.cuh``
+_WHO_AND_HOW = 0xFC00003F  # the bits of a low word that say the lane, and such a number
 
 
 def _is_other(low: str, high: str, result: str) -> str:
@@ -30,22 +37,23 @@ def _is_other(low: str, high: str, result: str) -> str:
 
 
 def _against_ours(*pairs: str) -> str:
-    return " ".join(
-        f"xor.b32 %{p}l, %{p}l, {'%m' if p == 'ours' else '%clsp_lo'}; xor.b32 %{p}h, %{p}h, %clsp_hi;"
-        for p in pairs
-    )
+    return " ".join(f"xor.b32 %{p}l, %{p}l, %clsp_lo; xor.b32 %{p}h, %{p}h, %clsp_hi;" for p in pairs)
 
 
 @frozen
 class SharedProbe:
     """One access of ``bytes`` a thread at site ``site``; ``%a`` (b32) holds its address.
 
-    Sets ``%clsp_ok`` to false when the address lies outside the kernel's shared memory.
+    Sets ``%clsp_ok`` to false when the address lies outside the kernel's shared memory. ``member``: of a
+    group whose bounds and cells its first access has looked up. ``calm``: a read of which ``%clsp_calm`` says
+    whether it is known to race with nothing.
     """
 
     layout: ShadowLayout
     site: int
     bytes: int
+    member: Member | None = None
+    calm: bool = False
 
     @property
     def _cells(self) -> int:
@@ -55,90 +63,166 @@ class SharedProbe:
     def _space(self) -> str:
         return "global" if self.layout.in_global else "shared"
 
+    def _found(self, to: str) -> str:
+        """The cell of the place whose number is in ``%o``."""
+        step = STAMP_BYTES * self.bytes >> self.layout.granule_shift
+        if not step:  # several places share a cell
+            shift = self.layout.granule_shift - self.bytes.bit_length() + 1
+            return f"shr.u32 %o, %o, {shift}; {self._mad()} {to}, %o, {STAMP_BYTES}, %clsp_cells;"
+        return f"{self._mad()} {to}, %o, {step}, %clsp_cells;"
+
+    def _mad(self) -> str:
+        return "mad.wide.u32" if self.layout.in_global else "mad.lo.u32"
+
+    @property
+    def _wide(self) -> str:
+        return "64" if self.layout.in_global else "32"
+
+    @property
+    def _behind(self) -> int:
+        """Bytes from ``%c`` to the reader of the first cell."""
+        return (self.member.delta >> self.layout.granule_shift) * STAMP_BYTES if self.member else 0
+
+    def _at(self, plane: int, cell: int) -> str:
+        return f"[%c+{self._behind + plane * self.layout.plane + cell * STAMP_BYTES}]"
+
     def _opening(self, label: str) -> Iterator[str]:
-        """Bounds and alignment, then the address of the first cell in ``%c``."""
-        yield "{ .reg .b32 %o, %m, %n, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u;"
-        yield ".reg .b64 %g, %old, %new; .reg .pred %p, %q, %s, %lost, %copied;"
-        yield f".reg .{'b64' if self.layout.in_global else 'b32'} %c;"
-        yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
-        if self.bytes > 1:
-            yield f"and.b32 %t, %a, {self.bytes - 1}; setp.eq.and.u32 %clsp_ok, %t, 0, %clsp_ok;"
+        """Bounds and alignment, then where the cells are (``_at``)."""
+        if self.member is not None and self.member.leads:
+            yield from self._group_opening()
+        yield "{ .reg .b32 %o, %m, %n, %al, %ah, %wl, %wh, %xl, %xh, %t, %u;"
+        yield ".reg .b64 %g, %h, %old, %new; .reg .pred %p, %q, %s, %won, %copied;"
+        yield f".reg .b{self._wide} %c;"
+        if self.member is not None:
+            predicate = self.member.group.predicate
+            yield f"mov.pred %clsp_ok, {predicate};"
+            if self.calm:
+                yield f"and.pred %q, {predicate}, %clsp_calm; @%q bra $done_{label};"
+            yield f"mov.b{self._wide} %c, {self.member.group.cell};"
+            yield f"@{predicate} bra $in_{label};"
+        yield f"{granule_of('%o', self.bytes)} setp.lt.u32 %clsp_ok, %o, {limit_of(self.bytes)};"
+        yield self._found("%c")
+        if self._behind:
+            yield f"sub.s{self._wide} %c, %c, {self._behind};"
         yield f"@%clsp_ok bra $in_{label};"
         yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
         yield f"st.param.b32 [p1], {self.site}; call clsp_shared_fault, (p0, p1); }}"
         yield f"bra $done_{label};"
         yield f"$in_{label}:"
-        shift = 5 - self.layout.granule_shift
-        if self.layout.granule_shift:
-            yield f"and.b32 %o, %o, {-(1 << self.layout.granule_shift)};"
-        if self.layout.in_global:
-            yield f"cvt.u64.u32 %g, %o; {scaled('%g', '%g', shift, 'b64')} add.u64 %c, %g, %clsp_cells;"
-        else:
-            yield f"{scaled('%o', '%o', shift)} add.u32 %c, %o, %clsp_cells;"
+        if self.calm:
+            yield f"@%clsp_calm bra $done_{label};"
 
-    def _call(self, name: str, last: str, wide: bool = False) -> Iterator[str]:
+    def _group_opening(self) -> Iterator[str]:
+        assert self.member is not None
+        group = self.member.group
+        yield group_bounds(group.predicate, self.bytes, group.low, group.high).strip()
+        yield f"{{ .reg .b32 %o; {granule_of('%o', self.bytes)} {self._found(group.cell)} }}"
+
+    def _call(self, name: str, last: str, wide: bool = False, cell: int = 0) -> Iterator[str]:
+        at, step = self._behind + cell * STAMP_BYTES, cell << self.layout.granule_shift
         if self.layout.in_global:
-            yield "mov.b64 %g, %c;"
+            yield f"add.u64 %g, %c, {at};"
         else:
-            yield "cvt.u64.u32 %g, %c; cvta.shared.u64 %g, %g;"
+            yield f"add.u32 %n, %c, {at}; cvt.u64.u32 %g, %n; cvta.shared.u64 %g, %g;"
         size = "b64" if wide else "b32"
+        yield f"add.u32 %n, %a, {step};"
         yield "{ .param .b32 p0; .param .b64 p1; .param .b32 p2; .param .b32 p3; .param .b32 p4;"
-        yield f".param .{size} p5; st.param.b32 [p0], %a; st.param.b64 [p1], %g;"
+        yield f".param .{size} p5; st.param.b32 [p0], %n; st.param.b64 [p1], %g;"
         yield f"st.param.b32 [p2], {'%m' if name.startswith('clsp_writ') else '%clsp_lo'};"
         yield f"st.param.b32 [p3], %clsp_hi; st.param.b32 [p4], {self.site}; st.param.{size} [p5], {last};"
         yield f"call {name}, (p0, p1, p2, p3, p4, p5); }}"
 
-    def _read_cell(self, cell: int, label: str) -> Iterator[str]:
-        """Leave our stamp unless enough readers are known; then look at the writers."""
-        at = cell * CELL_BYTES
-        space = self._space
-        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{at}];"
-        yield _against_ours("a", "b")
-        # Known: the reader is this thread; or the two readers belong to two warps.
-        yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {OF_LANE}, %q;"
-        yield "or.b32 %t, %ah, %bh; xor.b32 %u, %ah, %bh;"
-        yield f"setp.lt.u32 %s, %t, {EPOCH}; setp.ge.and.u32 %s, %u, {OF_WARP}, %s;"
-        yield f"or.pred %q, %q, %s; @%q bra $known_{label};"
-        yield f"setp.lt.u32 %s, %bh, {EPOCH}; setp.ge.and.u32 %s, %bh, {OF_WARP}, %s;"  # of another warp
-        winner = ""
-        if not self.layout.atomics:
-            # Lanes that read one word elect one of them, in the place that atomics would use: the others
-            # need no exchange, which the hardware would serialise.
-            winner = "@!%lost "
-            yield f"st.volatile.{space}.b32 [%c+{at + 24}], %clsp_lo;"
-            yield f"ld.volatile.{space}.b32 %t, [%c+{at + 24}];"
-            yield "setp.ne.u32 %lost, %t, %clsp_lo; not.pred %q, %s; and.pred %q, %q, %lost;"
-            yield f"@%q st.volatile.{space}.b64 [%c+{at + 8}], %new;"
-            yield "mov.b64 %old, 0;"
-        # Whom we displace becomes the other reader, unless that one is of another warp already.
-        yield f"{winner}atom.{space}.exch.b64 %old, [%c+{at}], %new;"
-        yield "mov.b64 {%t, %u}, %old; xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
-        yield _is_other("%t", "%u", "%p")
-        yield f"setp.lt.and.u32 %q, %u, {OF_WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
-        yield f"@%p st.volatile.{space}.b64 [%c+{at + 8}], %old;"
-        yield f"$known_{label}:"
-        lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
-        yield f"ld.volatile.{space}.{lanes}, [%c+{at + 16}];"
+    def _load(self, pair: str, plane: int, cell: int) -> str:
+        return f"ld.volatile.{self._space}.v2.b32 {{%{pair}l, %{pair}h}}, {self._at(plane, cell)};"
+
+    # ------------------------------------------------------------------------------------------ reads
+
+    def _check_writers(self, cell: int) -> Iterator[str]:
+        """``%p``: the writer that is loaded is of this interval and of another thread; or an atomic is."""
         yield from self._was_copied()
         yield _against_ours("w")
         yield _is_other("%wl", "%wh", "%p")
         yield from self._or_copied()
         if self.layout.atomics:
+            yield self._load("x", 3, cell)
             yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
 
-    def _atomic_is_known(self, offset: int) -> Iterator[str]:
-        yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
-        yield f"ld.volatile.{self._space}.v4.b32 {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
+    def _read_cell(self, cell: int, label: str, slow: str) -> Iterator[str]:
+        """Leave our stamp unless enough readers are known; then look at the writers."""
+        yield self._load("a", 0, cell) + self._load("w", 1, cell)
+        # How many bits of a reader's stamp do not matter says its end; none of an empty cell.
+        yield "and.b32 %t, %al, 63; mov.b32 %n, %al;" + _against_ours("a")
+        yield "mov.b64 %h, {%al, %ah}; shr.u64 %h, %h, %t; setp.eq.u64 %q, %h, 0;"
+        yield f"@%q bra $known_{label}; setp.ge.u32 %s, %ah, {EPOCH}; @%s bra $first_{label};"
+        yield from self._is_second(cell, slow)
+        yield f"bra $seen_{label}; $first_{label}:"
+        yield from self._is_first(cell)
+        yield f"$seen_{label}: {self._load('w', 1, cell)}"
+        yield f"$known_{label}:"
+        yield from self._check_writers(cell)
+        yield f"@%p bra {slow};"
+
+    def _is_second(self, cell: int, slow: str) -> Iterator[str]:
+        """Another thread reads here, and nobody knows a second one: we are, if our moment is the same."""
+        yield f"setp.ge.u32 %q, %ah, {OF_WARP}; setp.eq.u32 %s, %ah, 0; setp.ge.and.s32 %s, %al, 0, %s;"
+        yield f"or.pred %s, %s, %q; setp.eq.and.u32 %s, %t, {ALONE}, %s; @!%s bra {slow};"
+        yield f"st.volatile.{self._space}.b64 {self._at(2, cell)}, %new;"
+        yield f"selp.b32 %u, {ALONE ^ WARPS}, {ALONE ^ LANES}, %q; xor.b32 %u, %u, %n;"
+        yield f"atom.{self._space}.cas.b32 %t, {self._at(0, cell)}, %n, %u;"
+
+    def _is_first(self, cell: int) -> Iterator[str]:
+        """Nobody has read here in this interval."""
+        space = self._space
+        yield "setp.eq.u32 %won, 0, 0;"
+        if not self.layout.atomics:
+            # Lanes that read one word elect one of them, in the place that atomics would use: the others
+            # need no exchange, which the hardware would serialise.
+            yield f"st.volatile.{space}.b32 {self._at(3, cell)}, %clsp_lo;"
+            yield f"ld.volatile.{space}.b32 %t, {self._at(3, cell)}; setp.eq.u32 %won, %t, %clsp_lo;"
+            yield f"@!%won st.volatile.{space}.b64 {self._at(2, cell)}, %new;"
+            yield "mov.b64 %old, 0;"
+        # Whom we displace becomes the other reader.
+        yield f"@%won atom.{space}.exch.b64 %old, {self._at(0, cell)}, %new;"
+        yield "mov.b64 {%t, %u}, %old; xor.b32 %u, %u, %clsp_hi;"
+        yield f"setp.lt.and.u32 %s, %u, {EPOCH}, %won;"
+        yield f"@%s st.volatile.{space}.b64 {self._at(2, cell)}, %old;"
+
+    def read(self, label: str) -> str:
+        """Before a load. ``label``: a stem of branch targets that nothing else has."""
+        lines = list(self._opening(label))
+        if self._cells > 4 or self.layout.clocks:  # who is met, its clock says
+            lines += self._call("clsp_read", str(self._cells))
+        else:
+            lines.append(f"or.b32 %m, %clsp_lo, {self.site << 12 | ALONE}; mov.b64 %new, {{%m, %clsp_hi}};")
+            for cell in range(self._cells):
+                lines += self._read_cell(cell, f"{label}_{cell}", f"$slow_{label}")
+            lines += [f"bra $done_{label};", f"$slow_{label}:"]
+            lines += self._call("clsp_read", str(self._cells))
+        lines.append(f"$done_{label}: }}")
+        return "\t" + "\n\t".join(lines)
+
+    # ---------------------------------------------------------------------------- atomics and writes
+
+    def _readers_are_fine(self, cell: int) -> Iterator[str]:
+        """``%p``: this interval's readers of the cell are none, or this thread alone."""
+        yield self._load("a", 0, cell)
+        yield f"xor.b32 %ah, %ah, %clsp_hi; xor.b32 %al, %al, %clsp_lo; and.b32 %al, %al, {_WHO_AND_HOW};"
+        yield f"setp.eq.u32 %p, %al, {ALONE}; setp.eq.and.u32 %p, %ah, 0, %p;"
+        yield f"setp.ge.or.u32 %p, %ah, {EPOCH}, %p;"
+
+    def _atomic_is_known(self, cell: int) -> Iterator[str]:
+        """``%p``: nothing is new."""
+        yield from self._readers_are_fine(cell)
+        yield self._load("w", 1, cell) + self._load("x", 3, cell)
         yield "and.b32 %m, %xl, 1024;"
         yield from self._was_copied()
-        yield _against_ours("a", "b", "w", "x")
+        yield _against_ours("w", "x")
         # The atomic's stamp is ours, or is of this interval and marked as everybody's.
-        yield f"setp.ge.u32 %q, %xl, {OF_LANE}; setp.eq.and.u32 %q, %m, 0, %q;"
-        yield f"setp.ne.u32 %s, %xh, 0; setp.eq.and.u32 %s, %m, 0, %s; setp.ge.or.u32 %s, %xh, {EPOCH}, %s;"
-        yield "or.pred %p, %q, %s;"
-        yield from self._or_copied()
-        for pair in "abw":
-            yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
+        yield f"setp.lt.u32 %q, %xl, {OF_LANE}; setp.eq.and.u32 %q, %xh, 0, %q; setp.ne.or.u32 %q, %m, 0, %q;"
+        yield f"setp.lt.and.u32 %q, %xh, {EPOCH}, %q; and.pred %p, %p, %q;"
+        yield _is_other("%wl", "%wh", "%q") + " not.pred %q, %q; and.pred %p, %p, %q;"
+        if self.layout.copies:
+            yield "not.pred %q, %copied; and.pred %p, %p, %q;"
 
     def _was_copied(self) -> Iterator[str]:
         """Whether the writer is an asynchronous copy: its stamp alone does not say when it ends."""
@@ -149,28 +233,13 @@ class SharedProbe:
         if self.layout.copies:
             yield "or.pred %p, %p, %copied;"
 
-    def read(self, label: str) -> str:
-        """Before a load. ``label``: a stem of branch targets that nothing else has."""
-        lines = list(self._opening(label))
-        if self._cells > 4 or self.layout.clocks:  # who is met, its clock says
-            lines += self._call("clsp_read", str(self._cells))
-        else:
-            lines.append(f"or.b32 %m, %clsp_lo, {self.site << 12}; mov.b64 %new, {{%m, %clsp_hi}};")
-            for cell in range(self._cells):
-                lines += self._read_cell(cell, f"{label}_{cell}")
-                lines.append(f"@%p bra $slow_{label};")
-            lines += [f"bra $done_{label};", f"$slow_{label}:"]
-            lines += self._call("clsp_has_read", str(self._cells))
-        lines.append(f"$done_{label}: }}")
-        return "\t" + "\n\t".join(lines)
-
     def atomic(self, label: str, of_width: bool = False) -> str:
         """``of_width``: the kernel has atomics of other widths, too."""
         lines = list(self._opening(label))
         inline = self._cells <= 4 and not (self.layout.clocks or of_width)
         for cell in range(self._cells if inline else 0):
-            lines += self._atomic_is_known(cell * CELL_BYTES)
-            lines.append(f"@%p bra $slow_{label};")
+            lines += self._atomic_is_known(cell)
+            lines.append(f"@!%p bra $slow_{label};")
         if inline:
             lines.append(f"bra $done_{label};")
         lines.append(f"$slow_{label}:")
@@ -192,29 +261,19 @@ class SharedProbe:
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def _overwrites_itself(self) -> Iterator[str]:
-        """``%lost``: this thread stored here in this interval already, at another site."""
-        yield f"xor.b32 %t, %wh, %clsp_hi; xor.b32 %u, %wl, %m; xor.b32 %u, %u, {self.site << 12};"
-        yield f"and.b32 %u, %u, {OF_LANE * 32 - (1 << 12)}; setp.lt.u32 %lost, %t, {OF_WARP};"
-        yield f"setp.ne.and.u32 %lost, %u, 0, %lost; setp.lt.and.u32 %lost, %u, {OF_LANE}, %lost;"
-
     def _write_cell(self, cell: int, label: str) -> Iterator[str]:
-        if cell:
-            size = "u64" if self.layout.in_global else "u32"
-            yield f"add.{size} %c, %c, {CELL_BYTES}; add.u32 %a, %a, {1 << self.layout.granule_shift};"
-        yield f"atom.{self._space}.exch.b64 %old, [%c+16], %new; mov.b64 {{%wl, %wh}}, %old;"
-        yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c];"
-        yield from self._overwrites_itself()
+        yield f"atom.{self._space}.exch.b64 %old, {self._at(1, cell)}, %new; mov.b64 {{%wl, %wh}}, %old;"
+        yield from self._readers_are_fine(cell)
         yield from self._was_copied()
-        pairs = "abw"
+        # Who wrote before is nobody of this interval, or this thread at this very site.
+        yield f"xor.b32 %u, %wl, %m; xor.b32 %u, %u, {self.site << 12}; xor.b32 %wh, %wh, %clsp_hi;"
+        yield "setp.lt.u32 %q, %u, 1024; setp.eq.and.u32 %q, %wh, 0, %q;"
+        yield f"setp.ge.or.u32 %q, %wh, {EPOCH}, %q; and.pred %p, %p, %q;"
+        if self.layout.copies:
+            yield "not.pred %q, %copied; and.pred %p, %p, %q;"
         if self.layout.atomics:
-            yield f"ld.volatile.{self._space}.v2.b32 {{%xl, %xh}}, [%c+24];"
-            pairs += "x"
-        yield _against_ours(*pairs)
-        yield _is_other("%wl", "%wh", "%p") + " or.pred %p, %p, %lost;"
-        yield from self._or_copied()
-        for pair in pairs.replace("w", ""):
-            yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
-        yield f"@!%p bra $fine_{label};"
-        yield from self._call("clsp_written", "%old", wide=True)
+            yield self._load("x", 3, cell) + _against_ours("x")
+            yield _is_other("%xl", "%xh", "%q") + " not.pred %q, %q; and.pred %p, %p, %q;"
+        yield f"@%p bra $fine_{label};"
+        yield from self._call("clsp_written", "%old", wide=True, cell=cell)
         yield f"$fine_{label}:"

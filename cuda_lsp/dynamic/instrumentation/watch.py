@@ -17,10 +17,12 @@ class Watch:
     """What to watch in one entry. ``sites``: numbers into the run's list; None: all of them.
 
     ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
-    ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
-    ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
-    atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
-    ``widths``: where atomics of several widths may update memory.
+    ``ranges``: stretches of global memory that the control block will name, for the bounds checks; ``homes``:
+    in which of them sites access. ``names``: shared variables whose addresses the kernel is to tell.
+    ``order``: follow what fences and atomics order between blocks. ``resident``: blocks that a multiprocessor
+    is to hold at once. ``widths``: where atomics of several widths may update memory. ``cluster``: as of the
+    run. ``quiet``: sites that cannot race in global memory. ``in_shared``, ``in_global``: where generic
+    addresses of sites lie, unless they miss.
     """
 
     entry: str
@@ -36,6 +38,11 @@ class Watch:
     order: bool = False
     resident: int = 1
     widths: frozenset[Space] = frozenset()
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    quiet: frozenset[int] = frozenset()
+    homes: frozenset[tuple[int, int]] = frozenset()
+    in_shared: frozenset[int] = frozenset()
+    in_global: frozenset[int] = frozenset()
 
     def watches(self, site: int) -> bool:
         """Whether races are looked for at a site. Sites beyond ``MAX_SITES`` fit into no stamp."""

@@ -84,9 +84,9 @@ class _Build:
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
         objects = [self._object(unit, number, copy) for number, unit in enumerate(job.units)]
         if self.architecture:
-            self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
+            self._share([*objects, self._compiled(_hooks(), "hooks.cpp")])
         else:
-            self._link([*objects, self._compiled(_ours("runtime.cpp") + _ours("images.cpp"), "runtime.cpp")])
+            self._link([*objects, self._compiled(_stand_in(), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
     def _object(self, unit: Unit, number: int, copy: Path) -> str:
@@ -125,7 +125,7 @@ class _Build:
 
     def _share(self, objects: Sequence[str]) -> None:
         nvcc = str(self.toolkit.nvcc)
-        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_ours("hooks.cpp"))]
+        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_hooks())]
         link = [_for_nvcc(option) for option in self.job.link]
         self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *link, "-lpthread", "-ldl"])
 
@@ -182,10 +182,18 @@ def _ours(name: str) -> str:
     return (resources.files("cuda_lsp.dynamic.programs") / "standin" / name).read_text()
 
 
+def _hooks() -> str:
+    return _ours("hooks.cpp") + _ours("replay.cpp")
+
+
+def _stand_in() -> str:
+    return _ours("runtime.cpp") + _ours("images.cpp") + _ours("graphs.cpp")
+
+
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
     others = [(str(path), digest_of(path)) for path in files]
-    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "hooks.cpp")]
+    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "graphs.cpp", "hooks.cpp", "replay.cpp")]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
              str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -43,7 +43,7 @@ from cuda_lsp.model import LaunchConfig, LaunchSource
 
 _KERNEL_SECONDS = 30.0
 _TOLD_EVERY = 0.5  # seconds between two messages that only count launches
-_REASONS = (None, "in a graph, which is launched as a whole", "with attributes (a cluster, an early start)")
+_REASONS = (None, "in a graph, which is launched as a whole", "with attributes (a programmatic event, …)")
 """Why a launch cannot be carried out here, as ``standin/hooks.cpp`` numbers it."""
 _AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _REFUSAL = ctypes.CFUNCTYPE(None, ctypes.c_int)
@@ -154,6 +154,7 @@ class Hosted:
             banks=not races,
             deadline=min(_KERNEL_SECONDS, job.deadline / 2),
             lock_step=kernel.lock_step,
+            cluster=(shape[8], shape[9], shape[10]),
         )
         self.device.wait()  # what the program started earlier comes before
         memory = HostMemory(tuple(self._allocations(names)), dict(self._variables()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from cuda_lsp.dynamic.ptx.module import PtxFunction, PtxModule
+from cuda_lsp.dynamic.ptx.module import Instruction, Label, PtxFunction, PtxModule
 
 _NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
 
@@ -27,6 +27,19 @@ def callees(function: PtxFunction) -> Iterator[str]:
     for instruction in function.instructions():
         if instruction.base == "call":
             yield from instruction.arguments
+
+
+def has_loops(function: PtxFunction) -> bool:
+    """Whether some jump leads back in the text."""
+    labels: set[str] = set()
+    for statement in function.body or ():
+        if isinstance(statement, Label):
+            labels.add(statement.name)
+        elif isinstance(statement, Instruction) and statement.base in ("bra", "brx"):
+            backwards = statement.base == "brx" or statement.arguments[-1] in labels
+            if backwards:
+                return True
+    return False
 
 
 _DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")

@@ -17,7 +17,7 @@ float fma(float, float, float);
 float fmaf(float, float, float);
 template <class A, class B, class C> double fma(A, B, C);
 double ldexp(double, int); float ldexp(float, int); float ldexpf(float, int); double scalbn(double, int); float scalbnf(float, int);
-double frexp(double, int*); float frexp(float, int*); float frexpf(float, int*); double modf(double, double*); float modff(float, float*);
+double frexp(double, int*); float frexp(float, int*); float frexpf(float, int*); double modf(double, double*); float modf(float, float*); float modff(float, float*);
 double powi(double, int); float powif(float, int);
 double norm3d(double, double, double); float norm3df(float, float, float); float rnorm3df(float, float, float);
 float norm4df(float, float, float, float); float rnorm4df(float, float, float, float);

@@ -19,6 +19,7 @@
 #include "libraries.h"
 #include "values.h"
 #include "runtime.h"
+#include "host_words.h"
 #pragma clang force_cuda_host_device end
 
 // A pack of a hundred million is six gigabytes of clang's.

@@ -18,6 +18,8 @@ template <unsigned long N> constexpr unsigned long __cuda_lsp_alignment() { retu
 #define __inline_hint__
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
+#define __CUDA_ALIGN__(n) __attribute__((aligned(n)))
+#define __CUDA_HOSTDEVICE__ __host__ __device__
 #define __device_builtin__
 #define __cudart_builtin__
 #define __CUDACC__ 1

@@ -230,6 +230,23 @@ def rounds(host: HostText, constants: HostConstants, key: Key) -> Sequence[int]:
     return (*found[: _MOST_VALUES - 1], found[-1])
 
 
+def conditions_of_loop(host: HostText, constants: HostConstants, opening: int, closing: int) -> Iterator[str]:
+    """What holds in the rounds of the loop with this header: what it asks, and from where it counts."""
+    text = host.plain[opening + 1 : closing]
+    _, *asked = text.split(";")
+    if len(asked) != 2:
+        return
+    yield from parts_of(asked[0], "&&")
+    header = _FOR.match(text)
+    step = _step(constants, header[1], header[6], opening) if header is not None else None
+    if header is None or step is None or header[1] != header[3]:
+        return
+    if step.operator in "+-" and step.by > 0:
+        yield f"{header[1]} {'>=' if step.operator == '+' else '<='} {header[2]}"
+    elif step.operator in ("*", "<<") and step.by > 0 and (constants.integer(header[2], opening) or -1) > 0:
+        yield f"{header[1]} >= {header[2]}"
+
+
 def _step(constants: HostConstants, name: str, text: str, at: int) -> _Step | None:
     match = _STEP.match(text)
     if match is None or name not in (match["a"], match["b"], match["c"], match["d"]):

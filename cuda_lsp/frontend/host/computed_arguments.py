@@ -252,8 +252,9 @@ class _Host:
 
     def _variable(self, name: str, at: int, steps: int) -> Polynomial | None:
         reached = self._constants.reached(name, at)
-        if reached is None:
-            return None
+        if reached is None:  # a macro, or a constant of a header
+            number = self._constants.integer(name, at)
+            return None if number is None else {(): number} if number else {}
         narrow = _NARROW.search(self._constants.words_of(reached.definition)) is not None
         if narrow and reached.definition.text is None:
             return None

@@ -25,7 +25,10 @@ def listed_arguments(host: HostText, name: str, before: int) -> list[str]:
     lists = [m for m in pointer_lists(host.plain, before - FURTHEST, before) if m[1] == name.strip()]
     if not lists or host.braces.end(lists[-1].start()) < before:
         return []
-    pointers = [_POINTED.match(part.strip()) for part in split_arguments(lists[-1][2])]
+    parts = split_arguments(lists[-1][2])
+    if parts and not parts[-1].strip():  # C++ lets a list end in a comma
+        parts.pop()
+    pointers = [_POINTED.match(part.strip()) for part in parts]
     return [pointer[1].strip() if pointer else "" for pointer in pointers]
 
 

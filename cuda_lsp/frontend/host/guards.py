@@ -12,12 +12,17 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cuda_lsp.frontend.host.branches import parts_of
+from cuda_lsp.frontend.host.branches import conditions_of_loop, parts_of
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
 from cuda_lsp.frontend.host.passed_types import settled
 from cuda_lsp.frontend.host.text import FURTHEST, LEAVING, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
+_FOR = re.compile(r"\bfor\s?\(")
+_SHIFTED = re.compile(r"\A([A-Za-z_]\w*)\s?([+-])\s?(\d{1,9})\Z")
+_SHIFTED_TERM = re.compile(r"\A\((#\d+) ([+-]) (\d+)\)\Z")
+_NUMBER = re.compile(r"\A\(?(-?\d+)\)?\Z")
+_LIMIT = re.compile(r"\A(#\d+) ([<>]=?|==) \(?(-?\d+)\)?\Z")
 _CHECK = re.compile(
     r"(?<=[;{}])\s?((?:\w*_)?(?:[Aa]ssert|ASSERT|CHECK|REQUIRE|ENFORCE)(?:_(?:EQ|NE|LT|LE|GT|GE))?)\s?\("
 )
@@ -63,8 +68,51 @@ def guards(
         match = _COMPARISON.match(text)
         left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
         if match is not None and left is not None and right is not None and _TERM.search(left + right):
-            found[f"{left} {match[2]} {right}"] = None
+            found[_moved(left, match[2], right)] = None
     return tuple(found)
+
+
+def _moved(left: str, comparison: str, right: str) -> str:
+    """``(#1 - 2) < 60`` → ``#1 < 62``."""
+    shifted, number = _SHIFTED_TERM.match(left), _NUMBER.match(right)
+    if shifted is None or number is None:
+        return f"{left} {comparison} {right}"
+    by = int(shifted[2] + shifted[3])
+    value = int(number[1]) - by
+    return f"{shifted[1]} {comparison} {value if value >= 0 else f'({value})'}"
+
+
+def in_common(told: Sequence[Iterable[str]]) -> tuple[str, ...]:
+    """What holds at all of several launches: what is said of each, and the widest of a term's limits."""
+    each = [dict.fromkeys(conditions) for conditions in told]
+    if not each:
+        return ()
+    shared = [c for c in each[0] if all(c in others for others in each)]
+    limits = [_limits(conditions) for conditions in each]
+    for term, upper in limits[0]:
+        if all((term, upper) in others for others in limits):
+            values = [others[term, upper] for others in limits]
+            value = max(values) if upper else min(values)
+            number = str(value) if value >= 0 else f"({value})"
+            if len(set(values)) > 1:
+                shared.append(f"{term} {'<=' if upper else '>='} {number}")
+    return tuple(shared)
+
+
+def _limits(conditions: Iterable[str]) -> dict[tuple[str, bool], int]:
+    """The tightest limits of terms, upper (True) and lower ones, that are part of them."""
+    found: dict[tuple[str, bool], int] = {}
+    for condition in conditions:
+        match = _LIMIT.match(condition)
+        if match is None:
+            continue
+        value = int(match[3])
+        for upper, least in ((True, "<"), (False, ">")):
+            if match[2][0] in (least, "="):
+                limit = value + (0 if "=" in match[2] else -1 if upper else 1)
+                known = found.get((match[1], upper), limit)
+                found[match[1], upper] = min(known, limit) if upper else max(known, limit)
+    return found
 
 
 def excluded(
@@ -89,6 +137,10 @@ class _Terms:
         self._constants = constants
         self._at = at
         self._named = {text.strip(): f"#{i}" for i, text in reversed(list(enumerate(arguments)))}
+        self._shifted: dict[str, tuple[int, str]] = {}
+        for i, match in enumerate(_SHIFTED.match(text.strip()) for text in arguments):
+            if match is not None:
+                self._shifted.setdefault(match[1], (i, f"{'-' if match[2] == '+' else '+'} {match[3]}"))
         name = (block or "").strip()
         if name.isidentifier():
             self._named |= {f"{name}.{axis}": f"blockDim.{axis}" for axis in "xyz"}
@@ -109,13 +161,19 @@ class _Terms:
         return "".join((*terms, side[done:])).strip()
 
     def _term(self, name: str, place: int) -> str | None:
-        value = self._constants.integer(name, place)
+        here, there = (self._constants.counter(name, p) for p in (place, self._at))
+        value = self._constants.integer(name, place) if here is None else None
         if value is not None:
             return str(value) if value >= 0 else f"({value})"
         variable, _, axis = name.partition(".")
-        here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
+        if here is None:
+            here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
         if here is None or here != there:
             return None
+        if name in self._shifted and name not in self._named:
+            number, back = self._shifted[name]
+            argument = self._constants.argument(number, variable, place)
+            return None if argument.startswith("#u") else f"({argument} {back})"
         record = self._named.get(variable, "") if axis and name not in self._named else ""
         if record.startswith("#"):  # a field is of one type on both sides
             written = self._constants.writes_member(variable, axis, self._at)
@@ -134,6 +192,12 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         closing = host.parentheses.get(match.end() - 1, at)
         if closing < at:
             yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
+    end = at
+    for match in reversed(list(_FOR.finditer(plain, max(function.body, at - _LONGEST_STATEMENT), at))):
+        closing = host.parentheses.get(match.end() - 1, at)
+        if closing < end and _ENDS.search(plain, closing, end) is None:  # a loop of one statement
+            yield from _of_loop(host, constants, match.end() - 1, closing)
+            end = match.start()
     first = _FIRST_ELSE.match(plain, begin + 1, at)
     if first is not None:
         yield from _denied_by_else(host, constants, first.end())
@@ -145,9 +209,15 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
             yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
             keyword = plain.rfind("if", 0, header[1])
             yield from _denied_by_else(host, constants, keyword)
+        elif header is not None and header[0] == "for":
+            yield from _of_loop(host, constants, *header[1:])
         else:
             yield from _denied_by_else(host, constants, brace)
         inside, brace = brace, braces.begin(brace - 1)
+
+
+def _of_loop(host: HostText, constants: HostConstants, opening: int, closing: int) -> Iterator[Comparison]:
+    yield from ((part, closing) for part in conditions_of_loop(host, constants, opening, closing))
 
 
 def _denied_by_else(host: HostText, constants: HostConstants, begin: int) -> Iterator[Comparison]:

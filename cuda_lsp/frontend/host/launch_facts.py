@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
+from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.passed_types import known_type, may_be_one
@@ -35,6 +36,7 @@ _THREADS = re.compile(
 _ARGUMENT = re.compile(r"#(u?)(\d+)")
 _NO_SIGN = "__no_sign_"
 """Before a parameter whose argument has no sign on the host either."""
+_NOT_NEGATIVE = re.compile(r"\A(\w+) (?:>=?|==) \d+\Z")
 _LITERAL_TYPES = ("int", "float", "double")
 _PACK = "…"
 _TRUTH = {"true": "1", "false": "0"}
@@ -61,9 +63,8 @@ def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim
     if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
-    shared = {i: v for i, v in own[0].arguments.items() if all(s.arguments.get(i) == v for s in own)}
-    names = kernel.parameters
-    return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
+    first, *others = (s.named_constants(kernel.parameters, s.arguments) for s in own)
+    return grid, {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
 
 def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
@@ -152,7 +153,7 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
     """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
     own = _sites_of(kernel, sites)
     names = kernel.parameters
-    shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
+    shared = list(in_common([s.conditions for s in own]))
     # Where one launch has a sign and another none, it holds of numbers with a sign.
     told = [dict.fromkeys(c.replace("#u", "#") for c in s.conditions) for s in own]
     plain = [c for c in (told[0] if told else ()) if all(c in conditions for conditions in told)]
@@ -192,7 +193,7 @@ def conditions_by_launch(
             alike.setdefault(one, []).append((launch, site))
     found: dict[tuple[Site | None, Dim3], tuple[str, ...]] = {}
     for group in alike.values():
-        shared = [c for c in group[0][1].conditions if all(c in site.conditions for _, site in group)]
+        shared = in_common([site.conditions for _, site in group])
         named = [_named(condition, kernel.parameters) for condition in shared]
         for launch, _ in group:
             key = (launch.site, launch.block)
@@ -207,13 +208,17 @@ def conditions_of(
 
     ``formulas``: of parameters that the kernel computes from others instead of reading them.
 
-    Not of unsigned parameters, unless the host's variable has no sign either: it may be below zero.
+    Not of unsigned parameters, unless the host's variable has no sign either, or is compared: it may be below
+    zero.
     """
+    texts = tuple(texts)
     found: list[Expr] = []
     integers: dict[str, Expr] = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
     integers |= formulas or {}
     known = {name: e for name, e in integers.items() if isinstance(e.type, Int) and e.type.signed}
     known |= {_NO_SIGN + name: e for name, e in integers.items()}
+    counted = {match[1] for text in texts if (match := _NOT_NEGATIVE.match(text))}
+    known |= {name: e for name, e in integers.items() if name in counted}
     for text in texts:
         try:
             found.append(parse_assumption(text, known))

@@ -33,6 +33,7 @@ class LaunchSite:
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
+    ``fields``: constants in records, by position and name.
     """
 
     kernel: str
@@ -54,12 +55,19 @@ class LaunchSite:
     pointed: tuple[Pointed, ...] = ()
     types: Mapping[int, str] = field(factory=dict[int, str])
     passed: int | None = None
+    fields: Mapping[tuple[int, str], int] = field(factory=dict[tuple[int, str], int])
+
+    def named_constants(self, parameters: Sequence[str], arguments: Mapping[int, int]) -> dict[str, int]:
+        """Constant ``arguments``, and fields of records, by the names that a kernel has for them."""
+        named = {parameters[i]: value for i, value in arguments.items() if i < len(parameters)}
+        fields = ((i, name, value) for (i, name), value in self.fields.items() if i < len(parameters))
+        return named | {f"{parameters[i]}.{name}": value for i, name, value in fields}
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
         for made in self.sized:
             every = {**self.arguments, **made.arguments}
-            named = {parameters[i]: value for i, value in every.items() if i < len(parameters)}
+            named = self.named_constants(parameters, every)
             axes = zip(self.grid_axes, made.grid_axes, strict=True)
             x, y, z = (known if known is not None else size for known, size in axes)
             shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared
@@ -77,7 +85,7 @@ class LaunchSite:
         block = self.block or self.block_given(self._named(template_arguments))
         if block is None:
             return None
-        named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
+        named = self.named_constants(parameters, self.arguments)
         source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.FILE
         return LaunchConfig(block, self.grid, self.dynamic_shared, source, named, self.site, self.grid_axes)
 

@@ -40,6 +40,7 @@ from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
+from cuda_lsp.frontend.host.passed_fields import PassedFields
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
@@ -315,6 +316,7 @@ class _Reader:
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
             passed=_count(whole_arguments(",".join(launch.arguments))),
+            fields=self._fields.constants(launch.arguments, at, arguments),
         )
 
     def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
@@ -368,6 +370,10 @@ class _Reader:
                 self._file.pointers.type_of,
             ),
         )
+
+    @property
+    def _fields(self) -> PassedFields:
+        return self._once((PassedFields,), lambda: PassedFields(self._file.constants))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
         """What is made of a launch, made once; ``key`` begins with who makes it."""

@@ -56,6 +56,11 @@ class Reaching:
         value = self.reached(name, before, axis)
         return (name, value.position) if value is not None else None
 
+    def counter(self, name: str, before: int) -> Key | None:
+        """What tells the value that a loop's counter has in a round: only the loop's header changes it."""
+        found = self._counter(name, before)
+        return (name, found.position) if found is not None else None
+
     def declared(self, name: str, before: int) -> Key | None:
         """What tells the value that a name has where it is declared: of parameters, what is passed."""
         definition = self._visible(name, before)

@@ -17,6 +17,7 @@ from cuda_lsp.frontend.host.macros import Macros, macros_of
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")
 _FOR = re.compile(r"\bfor\s?\(")
+_HEAD = re.compile(r"\s?(?:for|if|while)\s?\(")
 LEAVING = r"\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;"
 """As a pattern: a statement that leaves the function."""
 _LEAVES_AT_END = re.compile(rf"[;{{}}]{LEAVING}\Z")
@@ -151,21 +152,39 @@ class Braces:
 
     def parameter_end(self, position: int) -> int:
         """A parameter lives to the end of the body that follows it; one of a prototype lives nowhere."""
-        index = bisect_right(self._braces, position)
-        if index >= len(self._braces) or self._plain[self._braces[index]] != "{":
-            return position
-        opening = self._braces[index]
-        ended = bisect_left(self._semicolons, position)
+        index, ended = bisect_right(self._braces, position), bisect_left(self._semicolons, position)
+        opening = self._braces[index] if index < len(self._braces) else len(self._plain)
         if ended < len(self._semicolons) and self._semicolons[ended] < opening:
-            return self._closing_of_for(position, opening)
+            return self._end_of_loop(position)
+        if index >= len(self._braces) or self._plain[opening] != "{":
+            return position
         return self.closing.get(opening, len(self._plain))
 
-    def _closing_of_for(self, position: int, opening: int) -> int:
+    def _end_of_loop(self, position: int) -> int:
+        """Where the statement ends that a ``for`` repeats; ``position``, its counter, where there is none."""
         before = self._plain[max(0, position - 80) : position + 1]
-        head = before[max(before.rfind(c) for c in ";{}") + 1 :]
-        if not _FOR.search(head):
+        head = max(before.rfind(c) for c in ";{}") + 1
+        heads = list(_FOR.finditer(before, head))
+        at = position + 1 - len(before) + heads[-1].start() if heads else -1
+        while at >= 0 and (statement := _HEAD.match(self._plain, at)) is not None:
+            at = _closing_near(self._plain, statement.end() - 1) + 1 or -1
+        if at < 0:
             return position
-        return self.closing.get(opening, len(self._plain))
+        at += self._plain[at : at + 1].isspace()
+        if self._plain[at : at + 1] == "{":
+            return self.closing.get(at, len(self._plain))
+        ended = bisect_left(self._semicolons, at)
+        return self._semicolons[ended] if ended < len(self._semicolons) else position
+
+
+def _closing_near(plain: str, opening: int) -> int:
+    """Where a parenthesis is closed; -1 when that is far or nowhere."""
+    depth = 0
+    for bracket in _BRACKET["()"].finditer(plain, opening, opening + FURTHEST):
+        depth += 1 if bracket[0] == "(" else -1
+        if not depth:
+            return bracket.start()
+    return -1
 
 
 def by_name(pattern: re.Pattern[str], plain: str) -> dict[str, list[re.Match[str]]]:

@@ -46,7 +46,7 @@ def compound(low: Lowering, node: Node) -> Place:
         assert x.type is not None
         wide = (promote(x.type) if shift else common(x.type, y.type)) if isinstance(x.type, Int) else x.type
         if not isinstance(wide, Int) or not isinstance(y.type, Int):
-            new = low.unknown("floating-point value", info.ir, [x, y])
+            new = low.floating(op, info.ir, x, y)
         else:
             new = cast(binary(op, cast(x, wide), y if shift else cast(y, wide), wide), info.ir)
     low.write(target, new, left)

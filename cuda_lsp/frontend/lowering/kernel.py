@@ -16,6 +16,8 @@ from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, offset_by
+from cuda_lsp.frontend.lowering.deciding_floats import floats_decide
+from cuda_lsp.frontend.lowering.followed import without_sums
 from cuda_lsp.frontend.lowering.formulas import expression_of, with_formulas
 from cuda_lsp.frontend.lowering.members_read import with_members
 from cuda_lsp.frontend.lowering.output import Restart, Steps
@@ -48,18 +50,19 @@ def lower_kernel(
     name: str,
     errors: Sequence[CompileError] = (),
     passed: Passed = NOTHING_PASSED,
+    valued: bool = False,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in functions that the kernel
     may call as far as names tell; those count that stand in it, or in what it turns out to call. ``passed``:
-    what launches pass together. What cannot be translated becomes ``Incomplete``; nothing is raised for user
-    code. Raises ValueError for a cursor of no function.
+    what launches pass together. ``valued``: follow floating-point values too. What cannot be translated
+    becomes ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
     """
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    attempts = _Attempts(ast, declaration, name, passed)
+    attempts = _Attempts(ast, declaration, name, passed, valued)
     own = [error for error in errors if attempts.reaches(error)]
     kernel = attempts.lowered(own)
     reached = [error for error in errors if attempts.reaches(error)]
@@ -69,16 +72,18 @@ def lower_kernel(
 class _Attempts:
     """A kernel that is lowered until what was taken for granted of its variables proves right."""
 
-    def __init__(self, ast: Ast, declaration: Declaration, name: str, passed: Passed) -> None:
-        self.ast, self.declaration, self.name, self.passed = ast, declaration, name, passed
+    def __init__(self, ast: Ast, declaration: Declaration, name: str, passed: Passed, valued: bool) -> None:
+        self.ast, self.declaration, self.name = ast, declaration, name
+        self.passed, self.valued = passed, valued
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.met: dict[int, Declaration] = {declaration.key: declaration}
-        self.hopeless = False
+        self.hopeless, self.keeps_floats = False, valued
 
     def reaches(self, error: CompileError) -> bool:
-        """Whether an error stands in the kernel, or in a function that something in it asked for so far."""
-        if self.hopeless:
+        """Whether an error stands in the kernel, in a function that something in it asked for so far, or in
+        an alias that one of these names."""
+        if self.hopeless or error.of_alias:
             return True
         return any(_holds(self.ast.extent(_node(found))[0], error.range) for found in self.met.values())
 
@@ -87,10 +92,14 @@ class _Attempts:
         home, steps = self.ast.extent(_node(self.declaration))[0], Steps()
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
-            low.launched = self.passed
+            low.launched, low.valued = self.passed, self.valued
+            low.keeps_floats = self.keeps_floats
             low.errors = in_order(errors)
             try:
-                return _lower(low, self.ast.body(self.declaration), self.name)
+                kernel = _lower(low, self.ast.body(self.declaration), self.name)
+                if self.keeps_floats or not floats_decide(kernel.body):
+                    return kernel
+                self.keeps_floats = True
             except budgets.TooMuch as much:
                 return self._hopeless(home, much.reason)
             except Restart as restart:
@@ -127,6 +136,8 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
     low.out[:] = with_members(low, low.out)
+    if low.valued:
+        low.out[:] = without_sums(low, low.out)
     params, made = with_formulas(low, params)
     statements = (*made, *low.out)
     if low.frames[0].left:
@@ -142,6 +153,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         layout=layout,
         granted=_granted(low),
         enumerated=dict(low.enumerated),
+        valued=low.valued,
     )
 
 

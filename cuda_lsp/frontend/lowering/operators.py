@@ -31,9 +31,9 @@ def arithmetic(
     if isinstance(x.type, Pointer) or isinstance(y.type, Pointer):
         return _pointer_arithmetic(low, op, x, y, left, right, result)
     if isinstance(x.type, Float | Opaque) or isinstance(y.type, Float | Opaque):
-        return low.unknown(
-            "floating-point comparison" if result.ir == BOOL else "floating-point value", result.ir, [x, y]
-        )
+        if result.ir == BOOL:
+            return low.unknown("floating-point comparison", BOOL, [x, y])
+        return low.floating(op, result.ir, x, y)
     if op in (BinaryOp.SHL, BinaryOp.SHR):
         assert isinstance(x.type, Int)
         wide = promote(x.type)

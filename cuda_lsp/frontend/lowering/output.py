@@ -20,6 +20,8 @@ from cuda_lsp.ir.program import (
     AddressOf,
     Array,
     Axis,
+    Binary,
+    BinaryOp,
     Builtin,
     Const,
     Expr,
@@ -30,7 +32,7 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.types import Float, Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
@@ -102,7 +104,10 @@ class Output:
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
+        self.keeps_floats = False  # floating-point variables are followed: by whom their values are shared
+        self.data: set[int] = set()  # ids of such variables that hold what was in memory
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
+        self.valued = False  # floating-point values are followed, as expressions
         self._ids = 0
         self._statements = 0
 
@@ -169,17 +174,44 @@ class Output:
             self.called = Site(found, self.ast.text(call), self.calls)
             self.calls = (*self.calls, found)
 
-    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
-        """A value that is not expressed; uniform when everything it is computed from is."""
+    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Expr:
+        """A value that is not expressed; uniform when everything it is computed from is.
+
+        Of floating-point values that are followed, what is computed from them is told: an unknown function.
+        """
+        if self.valued and isinstance(type, Float) and inputs and not varies and all(map(is_expr, inputs)):
+            return Intrinsic(f"{reason} {self.fresh()}", tuple(v for v in inputs if is_expr(v)), type)
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
         loaded = any(self.loaded(value) for value in inputs)
         per_block = not all(self.same_in_grid(value) for value in inputs)
-        return Unknown(reason, type, self.fresh(), uniform, loaded, uniform and per_block)
+        made_of = () if uniform or varies or not self.keeps_floats else self._made_of(inputs)
+        known = uniform or bool(made_of)
+        return Unknown(reason, type, self.fresh(), uniform, loaded, known and per_block, made_of)
+
+    def _made_of(self, inputs: Sequence[Value]) -> tuple[Expr, ...]:
+        """What may differ of the values that something is computed from; none where that is not known."""
+        found: dict[int, Expr] = {}
+        for value in inputs:
+            if self.uniform(value):
+                continue
+            parts = value.inputs if isinstance(value, Unknown) else (value,)
+            if not parts or not all(map(is_expr, parts)):
+                return ()
+            found.update((id(part), part) for part in parts if is_expr(part))
+        return tuple(found.values())
+
+    def floating(self, op: BinaryOp, type: Type, x: Expr, y: Expr) -> Expr:
+        """``x op y`` of floating-point numbers, which is expressed where their values are followed."""
+        if self.valued and isinstance(type, Float) and x.type == y.type == type:
+            return Binary(op, x, y, type)
+        return self.unknown("floating-point value", type, [x, y])
 
     def loaded(self, value: Value) -> bool:
         """Whether data from memory is part of a value that is not expressed."""
         if isinstance(value, Unknown):
             return value.loaded
+        if isinstance(value, Var):
+            return value.id in self.data
         return is_expr(value) and any(map(self.loaded, operands(value)))
 
     def same_in_grid(self, value: Value) -> bool:

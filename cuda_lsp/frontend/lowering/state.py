@@ -84,7 +84,7 @@ class Lowering(Output):
     def local(self, name: str, info: TypeInfo, owner: int = 0) -> Place:
         """A new local object without a value."""
         if owner not in self.memory or not owner:
-            if info.is_float:
+            if info.is_float and not self.keeps_floats:
                 return DataPlace(info, owner)
             if info.scalar:
                 return VarPlace(info, self.var(name, info.ir), owner)
@@ -312,6 +312,11 @@ class Lowering(Output):
             return self.scalar(self.read(passed, None), info)
         if isinstance(info.ir, Pointer) and not local:
             return self.kept_pointers.load(pointer, info, text, site, volatile, readonly, node)
+        if isinstance(info.ir, Float) and self.keeps_floats:
+            var = self.var("", info.ir)
+            self.data.update({var.id} if not local else ())
+            self.emit(Load(var, pointer, info.ir, site, volatile, readonly))
+            return var
         if isinstance(info.ir, Float | Opaque):
             self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
             return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
@@ -341,6 +346,8 @@ class Lowering(Output):
                         "integer that held an address", "what it holds now is not known", node
                     )
                 expr = found
+            if place.info.is_float and self.loaded(expr):
+                self.data.add(place.var.id)
             self.emit(Assign(place.var, expr, self.site(node) if node else None))
         elif isinstance(place, DataPlace):
             if place.constant:

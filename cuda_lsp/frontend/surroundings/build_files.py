@@ -23,6 +23,8 @@ _COMMAND = re.compile(r"\b(?:target|add)_(?:compile_)?definitions\s?\(([^()]{0,4
 _ITEM = re.compile(r"(?<![\w$<{:=-])(?:-D)?([A-Za-z_]\w*)(=[\w.+-]{1,60})?(?![\w(=$>}:-])")
 _CMAKE_WORDS = frozenset({"PRIVATE", "PUBLIC", "INTERFACE"})
 _COMMENT = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.M)
+_ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
+_USUAL = "80"  # what CMake's variable is where nothing tells: the architecture of texts without settings
 
 
 def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
@@ -30,7 +32,7 @@ def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for file in _build_files(path):
         try:
-            text = _COMMENT.sub("", files.read_text(file, _MAX_BYTES))
+            text = _ARCHITECTURE.sub(_USUAL, _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
         except OSError:  # gone, or no file at all
             continue
         for name, value in _definitions(text):

@@ -1,11 +1,11 @@
 """Names that a file uses and nothing declares, because the headers that do are not there.
 
 Kernels are often read away from the project that they were written for. Some names mean the same wherever
-they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS. ``headers/frameworks`` declares
-them in our words, after the frameworks' documentation; they are put before the file when its kernels are
-not understood without, and that is told. So are macros of headers that CMake writes. The same goes for
-macros under whose ``#ifdef`` projects keep their device code (``USE_CUDA``, ``GPU``). Looked for when a file
-is opened, never while typing.
+they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS, GoogleTest.
+``headers/frameworks`` declares them in our words, after the frameworks' documentation; they are put before
+the file when its kernels are not understood without, and that is told. So are macros of headers that CMake
+writes. The same goes for macros under whose ``#ifdef`` projects keep their device code (``USE_CUDA``,
+``GPU``). Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("pytorch_types.h", r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div)|c10::\w+"),
     ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
+    ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
+    ("rapids_functions.h", r"raft::\w+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
 _MADE_BY_CMAKE = {

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from cuda_lsp.frontend.compile_errors import may_call_the_host
 from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings.branches_not_taken import switches_of_declarations
 from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
     NO_CONVENTIONS,
@@ -141,13 +142,17 @@ class Understanding:
         """What is not understood; 0: all is."""
         return self.errors + self.dependent + self.unread
 
-    def more_than(self, before: Understanding) -> bool:
-        """Whether it is the better one and no kernel is lost.
+    @property
+    def unclear(self) -> tuple[int, int, int]:
+        """What is not understood, for comparing.
 
         The file's own text has the first word: headers that were absent bring errors of their own.
         """
-        own, others = ((u.unread, u.here + u.dependent, u.errors) for u in (self, before))
-        return own < others and before.kernels <= self.kernels
+        return self.unread, self.here + self.dependent, self.errors
+
+    def more_than(self, before: Understanding) -> bool:
+        """Whether it is the better one and no kernel is lost."""
+        return self.unclear < before.unclear and before.kernels <= self.kernels
 
 
 class Reading(Protocol):
@@ -188,13 +193,15 @@ def guess(reading: Reading, text: str) -> None:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
         _take_by_convention(reading, "\n".join(reading.texts()))
-    if reading.understanding().broken:
-        _define_as_the_build_does(reading)
+    for define in (_define_as_the_build_does, _take_and_define):
+        if reading.understanding().broken:
+            define(reading)
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
-    if reading.understanding().broken:
-        _turn_switches_on(reading)
+    for switch in (_take_branches, _turn_switches_on):
+        if reading.understanding().broken:
+            switch(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
         _read_in_a_unit(reading, always=False)
 
@@ -214,18 +221,42 @@ def _look_for_headers(reading: Reading) -> None:
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
+    if reading.guessed == first or _finds_more(reading, before):
+        return
+    if reading.understanding().unfound:
+        _add_made_headers(reading)
+    _add_conventions(reading, "\n".join(reading.texts()))  # which headers may need though the file does not
+    if not _finds_more(reading, before):
+        _keep_if_better(reading, before, first)
+
+
+def _finds_more(reading: Reading, before: Understanding) -> bool:
+    """Whether headers were found and nothing is less clear with them."""
     now = reading.understanding()
     found = not set(before.unfound) <= set(now.unfound) and now.broken <= before.broken
-    if reading.guessed != first and not (found and before.kernels <= now.kernels):
-        _keep_if_better(reading, before, first)
+    return found and before.kernels <= now.kernels
+
+
+def _add_made_headers(reading: Reading) -> bool:
+    made = made_headers(reading.path, reading.understanding().unfound)
+    new = tuple(header for header in made if header not in reading.guessed.made)
+    if new:
+        reading.read_with(evolve(reading.guessed, made=(*reading.guessed.made, *new)))
+    return bool(new)
+
+
+def _add_conventions(reading: Reading, text: str) -> bool:
+    conventions = conventions_of(text, undeclared(reading.understanding().messages))
+    new = bool(conventions.text) and conventions != reading.guessed.conventions
+    if new:
+        reading.read_with(evolve(reading.guessed, conventions=conventions))
+    return new
 
 
 def _make_headers(reading: Reading) -> None:
     """The headers that a build would make; one of them may include others."""
     first, before = reading.guessed, reading.understanding()
-    made = made_headers(reading.path, before.unfound)
-    if made:
-        reading.read_with(evolve(first, made=made))
+    if _add_made_headers(reading):
         _look_for_headers(reading)
         _keep_if_better(reading, before, first)
 
@@ -233,20 +264,34 @@ def _make_headers(reading: Reading) -> None:
 def _take_by_convention(reading: Reading, text: str) -> None:
     """Declarations of well-known names."""
     first, before = reading.guessed, reading.understanding()
-    conventions = conventions_of(text, undeclared(before.messages))
-    if conventions.text and conventions != first.conventions:
-        reading.read_with(evolve(first, conventions=conventions))
+    if _add_conventions(reading, text):
         _keep_if_better(reading, before, first)
 
 
 def _define_as_the_build_does(reading: Reading) -> None:
     """Macros of the project's build files that some text names."""
     first, before = reading.guessed, reading.understanding()
-    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
-    macros = build_macros(reading.path, names)
-    if macros:
-        reading.read_with(evolve(first, switches=macros))
+    if _add_macros(reading):
         _keep_if_better(reading, before, first)
+
+
+def _add_macros(reading: Reading) -> bool:
+    first = reading.guessed
+    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
+    known = {switch.partition("=")[0] for switch in first.switches}
+    macros = tuple(m for m in build_macros(reading.path, names) if m.partition("=")[0] not in known)
+    if macros:
+        reading.read_with(evolve(first, switches=(*first.switches, *macros)))
+    return bool(macros)
+
+
+def _take_and_define(reading: Reading) -> None:
+    """Well-known names and the build's macros together: neither may tell anything alone."""
+    first, before = reading.guessed, reading.understanding()
+    if _add_conventions(reading, "\n".join(reading.texts())) and _add_macros(reading):
+        _keep_if_better(reading, before, first)
+    elif reading.guessed != first:
+        reading.read_with(first)
 
 
 def _read_as_at_run_time(reading: Reading) -> None:
@@ -263,7 +308,7 @@ def _look_for_names(reading: Reading) -> None:
     """Headers of the project that declare what kernels name, and constants; these may name others."""
     for _ in range(_MAX_NAME_ROUNDS):
         first, before = reading.guessed, reading.understanding()
-        found = elsewhere(reading.path, undeclared(before.messages))
+        found = elsewhere(reading.path, undeclared(before.messages), before.kernels)
         known = {switch.partition("=")[0] for switch in first.switches}
         headers = (*(h for h in found.headers if h not in first.headers), *first.headers)
         constants = tuple(c for c in found.constants if c.partition("=")[0] not in known)
@@ -275,6 +320,17 @@ def _look_for_names(reading: Reading) -> None:
         if not reading.understanding().more_than(before):
             reading.read_with(first)
             break
+
+
+def _take_branches(reading: Reading) -> None:
+    """Macros under which texts that are read declare what kernels name."""
+    first, before = reading.guessed, reading.understanding()
+    known = {switch.partition("=")[0] for switch in first.switches}
+    switches = switches_of_declarations(reading.texts(), undeclared(before.messages))
+    new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
+    if new:
+        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+        _keep_if_better(reading, before, first)
 
 
 def _turn_switches_on(reading: Reading) -> None:
@@ -293,17 +349,19 @@ def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
     ``always``: also when nothing is unclear without; what is clear alone may mean something else there.
     """
     alone, before = reading.guessed, reading.understanding()
-    best, fewest = alone, before.broken
+    best, fewest = alone, before.unclear
     taken = False
     for unit in units_of(reading.path):
         reading.read_with(evolve(alone, unit=unit))
         if reading.understanding().unfound:
             _look_for_headers(reading)
+        if reading.understanding().dependent:  # what would instantiate them may hang on the build's words
+            _define_as_the_build_does(reading)
         now = reading.understanding()
         keeps = before.kernels <= now.kernels
-        if keeps and (now.broken < fewest or (always and not taken and now.broken == fewest)):
-            fewest, best, taken = now.broken, reading.guessed, True
-        if taken and not fewest:
+        if keeps and (now.unclear < fewest or (always and not taken and now.unclear == fewest)):
+            fewest, best, taken = now.unclear, reading.guessed, True
+        if taken and not any(fewest):
             break
     if reading.guessed != best:
         reading.read_with(best)

@@ -3,8 +3,8 @@
 Some builds bring what a file does not: headers that are forced in, texts that are put together when a
 program runs (NVRTC), constants that are passed as macros. The nearest header that declares a type, a template
 or a device function is included before the file; a constant becomes a macro with its value. Where several
-files give a constant different values, only those count that are called like the kernel's file, then those
-that these include. Looked for when a file is opened, never while typing.
+files give a constant different values, only those count that are called like the kernel's file or name its
+kernels, then those that these include. Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNDECLARED = re.compile(
 _MOST_NAMES = 24
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 3000
-_SHORTEST = 3  # letters of a name that tells anything
+_SHORTEST = 3  # letters of a name that tells anything, wherever it stands
 _CONSTANT = r"(?:constexpr|const)\s[^;{{}}()=]{{0,80}}(?<!\w){0}\s*=\s*([^;,{{}}]{{1,80}})[;,]"
 _NUMBERS = re.compile(r"\A[\d()+*/%<>-]{1,200}\Z")
 _MOST_STEPS = 5
@@ -49,15 +49,21 @@ class Elsewhere:
 def undeclared(messages: Iterable[str]) -> tuple[str, ...]:
     """The names that clang's errors say nothing declares."""
     found = (match[1] for message in messages if (match := _UNDECLARED.search(message)))
-    return tuple(dict.fromkeys(name for name in found if len(name) >= _SHORTEST))
+    return tuple(dict.fromkeys(found))
 
 
-def elsewhere(path: Path, names: Sequence[str]) -> Elsewhere:
-    """Where the project declares these names."""
+def declaration_of(name: str) -> re.Pattern[str]:
+    """What declares a type, a template, a device function or a constant of this name."""
+    return re.compile(_DECLARED.format(re.escape(name)))
+
+
+def elsewhere(path: Path, names: Sequence[str], kernels: Set[str] = frozenset()) -> Elsewhere:
+    """Where the project declares these names; ``kernels``: of the file, which who launches them names."""
     headers: dict[str, None] = {}
     constants: list[str] = []
     texts = list(_texts(path)) if names and project_root(path) is not None else []
-    own = [(file, text) for file, text in texts if file.stem == path.stem]
+    launches = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(kernels)))})\b") if kernels else None
+    own = [(f, text) for f, text in texts if f.stem == path.stem or (launches and launches.search(text))]
     namesakes = {file.name for file, _ in own}
     beside = {Path(header).name for _, text in own for header in mentioned(text)}
     for name in names[:_MOST_NAMES]:
@@ -66,8 +72,9 @@ def elsewhere(path: Path, names: Sequence[str]) -> Elsewhere:
         if value is not None:
             constants.append(f"{name}={value}")
             continue
-        declared = re.compile(_DECLARED.format(re.escape(name)))
-        header = next((file for file, text in known if declared.search(text)), None)
+        declared = declaration_of(name)
+        found = (file for file, text in known if declared.search(text))
+        header = next(found, None) if len(name) >= _SHORTEST else None
         if header is not None:
             headers[str(header)] = None
     return Elsewhere(tuple(headers), tuple(constants))
@@ -84,7 +91,8 @@ def _constant(
         own = [value for file, value in values if file.name in near]
         if own:
             return own[0]
-    return values[0][1] if len({value for _, value in values}) == 1 else None
+    alone = len(name) >= _SHORTEST and len({value for _, value in values}) == 1
+    return values[0][1] if alone else None
 
 
 def _value(text: str, written: str, steps: int = _MOST_STEPS) -> str | None:

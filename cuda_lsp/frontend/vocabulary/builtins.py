@@ -60,7 +60,7 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import INT32, UINT32, Int, Pointer
+from cuda_lsp.ir.types import INT32, UINT32, Float, Int, Pointer
 from cuda_lsp.model import Scope, Space
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
@@ -108,10 +108,13 @@ def _legacy_exchange(call: Call) -> Value:
 
 def _lanes(call: Call, values: list[Value]) -> Value:
     row = EXCHANGES[call.name]
-    operands = [v for v in values[: -1 if row.predicate else None] if is_expr(v) and isinstance(v.type, Int)]
+    kinds = (Int, Float) if call.low.valued else Int
+    operands = [
+        v for v in values[: -1 if row.predicate else None] if is_expr(v) and isinstance(v.type, kinds)
+    ]
     known = len(operands) == len(values) - row.predicate
     result: Value = call.unknown(f"result of {call.name}", varies=True)
-    if known and isinstance(call.info.ir, Int) and call.info is not VOID:
+    if known and isinstance(call.info.ir, kinds) and call.info is not VOID:
         exchanged = Intrinsic(call.name, tuple(operands), call.info.ir)
         result = call.low.var("", call.info.ir)
         call.low.emit(Assign(result, exchanged, call.low.site(call.node)))
@@ -150,7 +153,7 @@ def _minmax(op: BinaryOp) -> Handler:
             result = binary(op, cast(a, wide), cast(b, wide))
             return conversions.converted(call.low, result, call.info.ir) if call.info.scalar else result
         target = call.info if call.info.scalar else type_of(call.low.ast, call.arguments[0])
-        return call.low.unknown("floating-point value", target.ir, [a, b])
+        return call.low.floating(op, target.ir, a, b)
 
     return lower
 
@@ -308,6 +311,8 @@ def _rows() -> dict[str, Handler]:
     add("malloc", _malloc)
     add("min umin llmin ullmin", _minmax(BinaryOp.MIN))
     add("max umax llmax ullmax", _minmax(BinaryOp.MAX))
+    add("fmin fminf", _minmax(BinaryOp.MIN))
+    add("fmax fmaxf", _minmax(BinaryOp.MAX))
     add("abs labs llabs", _intrinsic("abs"))
     add(
         "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi "

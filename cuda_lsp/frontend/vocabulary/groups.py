@@ -22,7 +22,7 @@ from cuda_lsp.frontend.lowering.places import (
 )
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.exchanges import MEMBERS
+from cuda_lsp.ir.exchanges import MEMBERS, TILE_REDUCTION
 from cuda_lsp.ir.program import (
     BDIM,
     BID,
@@ -39,7 +39,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Intrinsic,
 )
-from cuda_lsp.ir.types import INT32, INT64, UINT32, Int
+from cuda_lsp.ir.types import INT32, INT64, UINT32, Float, Int, Type
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.vocabulary.builtin_call import Call
@@ -203,7 +203,7 @@ def _is_integer(value: Value | None) -> TypeGuard[Expr]:
     return isinstance(value, EXPR_TYPES) and isinstance(getattr(value, "type", None), Int)
 
 
-def _exchanged(call: Call, name: str, operands: tuple[Expr, ...], type: Int = UINT32) -> Expr:
+def _exchanged(call: Call, name: str, operands: tuple[Expr, ...], type: Type = UINT32) -> Expr:
     """A lane exchange's result, in a variable: it is one value for all uses."""
     result = call.low.var("", type)
     call.low.emit(Assign(result, Intrinsic(name, operands, type), call.low.site(call.node)))
@@ -272,13 +272,27 @@ def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
     values = [expressions.value(call.low, node) for node in arguments]
     _barrier(call, group, implied=True)
     known = None
-    if not isinstance(call.info.ir, Int) or not values or not all(map(_is_integer, values)):
+    if call.low.valued and isinstance(call.info.ir, Float) and group.scope is BarrierScope.TILE:
+        known = _of_floats(call, group.size, values)
+    elif not isinstance(call.info.ir, Int) or not values or not all(map(_is_integer, values)):
         pass
     elif group.mask is not None:
         known = _of_leader(call, group.mask, values)
     elif group.scope is BarrierScope.TILE and group.size in (2, 4, 8, 16, 32):
         known = _of_tile(call, group.size, values)
     return call.unknown(f"result of {call.name}", varies=True) if known is None else cast(known, call.info.ir)
+
+
+def _of_floats(call: Call, size: int | None, values: list[Value]) -> Expr | None:
+    """A collective of a tile on floating-point numbers, where their values are followed."""
+    row = MEMBERS.get(call.name)
+    if size not in (2, 4, 8, 16, 32) or not values or not is_expr(values[0]):
+        return None
+    if call.name == "reduce":
+        return _exchanged(call, TILE_REDUCTION, (values[0], Const(size, INT32)), call.info.ir)
+    if row is None or row.source is None or len(values) != 2:
+        return None
+    return _shuffled(call, row.name, FULL_MASK, values[0], values[1], size)
 
 
 def _of_leader(call: Call, mask: Expr, values: list[Value]) -> Expr | None:
@@ -303,7 +317,8 @@ def _of_tile(call: Call, size: int, values: list[Value]) -> Expr | None:
 
 
 def _shuffled(call: Call, name: str, mask: Expr, value: Value, by: Value, width: int) -> Expr | None:
-    if not is_expr(value) or not is_expr(by) or not isinstance(value.type, Int):
+    kinds = (Int, Float) if call.low.valued else Int
+    if not is_expr(value) or not is_expr(by) or not isinstance(value.type, kinds):
         return None
     return _exchanged(call, name, (mask, value, cast(by, INT32), Const(width, INT32)), value.type)
 

@@ -7,6 +7,8 @@ no report.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,13 +26,17 @@ from cuda_lsp.wavefronts import WarpPicture, touched_words, warp_wavefronts
 
 @frozen(eq=False)
 class SiteBanks:
-    """The report of one access site. ``sure``: some warp surely executes it."""
+    """The report of one access site. ``sure``: some warp surely executes it.
+
+    ``round``: loop counters of one as dear as told, where others are not.
+    """
 
     site: Site
     mode: Mode
     report: BankReport
     sure: bool
     access: Access
+    round: Mapping[str, int]
 
 
 MAX_BYTES = 16
@@ -91,9 +97,10 @@ def bank_findings(trace: Trace, extra_wavefronts: int = 1) -> tuple[Diagnosis, .
             continue
         known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
         if known is None or extra > known[0]:
+            story = words.bank_conflict(banks.site, report, banks.round)
             finding = Diagnosis(
                 Code.BANK_CONFLICT, Status.PROVED if banks.sure else Status.POSSIBLE,
-                words.bank_conflict(banks.site, report), trace.kernel.name, banks.site, bank=report,
+                story, trace.kernel.name, banks.site, bank=report,
                 doubt=None if banks.sure else OnData(_doubt(banks.access)), launch=trace.launch,
             )  # fmt: skip
             worst[banks.site.range] = (extra, finding)
@@ -108,16 +115,18 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     """All accesses are of one site, hence of one size but for templates; sizes are costed apart."""
     gpu = trace.gpu
     worst: tuple[tuple[int, int], BankReport] | None = None
+    least, dearest = math.inf, (accesses[0], 0)
     total, count, ways, atomic = 0, 0, 1, 1
     for size in sorted({a.size for a in accesses}):
         members = [a for a in accesses if a.size == size]
-        rows = [warp_rows(a, trace.threads, gpu.warp_size) for a in members]
+        rows = [_rows(a, trace.threads, gpu.warp_size) for a in members]
         starts = [r[0] + (a.array.offset or 0) for a, r in zip(members, rows, strict=True)]
         addresses = np.concatenate(starts)[: budgets.MOST_WARPS]
         active = np.concatenate([r[1] for r in rows])[: budgets.MOST_WARPS]
         warp = np.concatenate([r[2] for r in rows])[: budgets.MOST_WARPS]
         if len(addresses) == 0:
             continue
+        rounds = [(member, n) for member, (_, _, _, r) in enumerate(rows) for n in r.tolist()][: len(warp)]
         active &= (addresses >= 0) & (addresses < budgets.MOST_ADDRESS)  # no bank holds the others
         addresses = np.where(active, addresses, 0)
         cost = warp_wavefronts(
@@ -132,7 +141,9 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         top = cost.dearest
         wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
         rank = (wavefronts - ideal, wavefronts)
+        least = min(least, *_by_round(rounds, cost.wavefronts).values())
         if worst is None or rank > worst[0]:
+            dearest = members[rounds[top][0]], rounds[top][1]
             histogram = tuple(int(n) for n in cost.histogram[top])
             report = BankReport(1, wavefronts, ideal, 0.0, histogram, int(warp[top]))
             worst = (rank, report)
@@ -140,7 +151,29 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
-    return SiteBanks(first.site, first.mode, report, sure, first)
+    round = _counters(*dearest) if least < report.wavefronts else {}
+    return SiteBanks(first.site, first.mode, report, sure, first, round)
+
+
+def _by_round(rounds: list[tuple[int, int]], wavefronts: Lanes) -> dict[tuple[int, int], int]:
+    """The dearest warp of each round."""
+    found: dict[tuple[int, int], int] = {}
+    for round, cost in zip(rounds, wavefronts.tolist(), strict=True):
+        found[round] = max(found.get(round, 0), cost)
+    return found
+
+
+def _counters(a: Access, round: int) -> dict[str, int]:
+    """What the counters of its loops are in a round, those that all threads share."""
+    found: dict[str, int] = {}
+    for name, value in a.loops:
+        if isinstance(value, int):
+            found[name] = value
+        elif isinstance(value, np.ndarray):
+            lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))[round]
+            if (lanes == lanes[0]).all():
+                found[name] = int(lanes[0])
+    return found
 
 
 def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, Lanes]:
@@ -149,6 +182,11 @@ def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, La
     Byte addresses in the array and active lanes, both ``(rows, warp_size)``, and the warp of each row.
     Blocks that do what the first does add nothing and are left out.
     """
+    return _rows(a, threads, warp_size)[:3]
+
+
+def _rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, Lanes, Lanes]:
+    """``warp_rows``, and the round of the loops around that each row is of."""
     assert not isinstance(a.offset, Data)
     blocks = a.may.shape[-1] // threads
     may: Flags = np.reshape(a.may, (-1, blocks, threads))
@@ -161,10 +199,11 @@ def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, La
     addresses: Lanes = np.reshape(np.pad(offset, pad), (-1, warp_size))
     rows = len(active)
     warps = np.arange(rows) % (rows // len(may))
+    rounds = np.arange(rows) // (rows // max(1, a.may.size // a.may.shape[-1]))
     active &= addresses >= 0  # an index before the array is another finding
     keep = active.any(axis=1)
     addresses = np.where(active, addresses, 0)
-    return addresses[keep], active[keep], warps[keep]
+    return addresses[keep], active[keep], warps[keep], rounds[keep]
 
 
 def lanes_per_address(addresses: Lanes, active: Flags) -> int:

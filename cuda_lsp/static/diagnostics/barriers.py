@@ -12,9 +12,9 @@ from cuda_lsp.model import Code, Site, Status
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.trace import Divergence, Trace
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.conditions import Needs, OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided
+from cuda_lsp.static.findings.partings import as_decided, have_returned
 
 _WHOM = {BarrierScope.GRID: "of the grid", BarrierScope.WARP: "that its mask names"}
 
@@ -36,20 +36,26 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
     here, there = (words.thread(trace.thread(n), trace.block(n) if len(blocks) > 1 else None) for n in lanes)
     whom = _WHOM.get(d.barrier.scope, "of the block")
     name = d.barrier.site.text or "this barrier"
+    returned = (
+        d.exited and d.barrier.scope is BarrierScope.BLOCK and have_returned(trace.kernel, d.barrier.site)
+    )
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
         text = d.why
     elif d.reason is None:
         text = f"{name} is not reached by all threads {whom}: {here} reaches it, {there} {does}"
+        if returned:
+            text = f"{here} reaches `{name}` and {there} has returned before it"
     else:
         text = f"{name} may not be reached by all threads {whom}: it depends on {d.reason}"
     if d.why is None:
         text += as_decided(trace.kernel, d.barrier.site)
-    return Diagnosis(
+    found = Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.PROVED if d.reason is None else Status.POSSIBLE, text,
         trace.kernel.name, d.barrier.site, launch=trace.launch,
         doubt=None if d.reason is None else OnData(d.reason),
     )  # fmt: skip
+    return found.needing(Needs.RETURNED) if returned and d.reason is None else found
 
 
 def redundant_barriers(trace: Trace) -> tuple[Diagnosis, ...]:

@@ -1,7 +1,9 @@
 """Global accesses that move more sectors than they need.
 
 A request of one warp is served in 32-byte sectors (CUDA C++ Best Practices Guide, coalesced access to
-global memory).  Ideal: the distinct bytes of the warp packed into as few sectors as hold them.
+global memory).  Ideal: the distinct bytes of the warp packed into as few sectors as hold them.  One that
+takes no more sectors than if each lane had a place of its own, side by side, is not worth a word: two rows
+of threads that read one element each.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def request_sectors(addresses: Lanes, active: Flags, size: int) -> tuple[Lanes, 
     """Sectors and ideal sectors of warp requests; inputs ``(requests, lanes)``, outputs ``(requests,)``."""
     sectors = _distinct(addresses, active, size, SECTOR_BYTES)
     packed = _distinct(addresses, active, size, max(size, 1)) * size
-    return sectors, np.maximum(-(-packed // SECTOR_BYTES), 1)
+    side_by_side = -(-active.sum(axis=1) * size // SECTOR_BYTES)
+    ideal = np.maximum(-(-packed // SECTOR_BYTES), 1)
+    return sectors, np.where(sectors <= side_by_side, sectors, ideal)
 
 
 def _distinct(addresses: Lanes, active: Flags, size: int, grain: int) -> Lanes:

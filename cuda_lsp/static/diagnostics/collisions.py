@@ -26,6 +26,7 @@ from cuda_lsp.static.diagnostics.footprints import (
     suspicious,
 )
 from cuda_lsp.static.execution import barrier_replay, critical_steps
+from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.trace import Access, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Spread, distinct
 
@@ -258,10 +259,24 @@ def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:
         if isinstance(a.stored, Data):
             alike = Spread.GRID if group.between_blocks else Spread.BLOCK
             same[mine] = a.stored is b.stored and a.stored.spread >= alike
+            if group.equal is not None and isinstance(b.stored, Data) and not same[mine].all():
+                same[mine] = _one_number(group, group.equal, rows, (a, i[mine]), (b, j[mine]))
         else:
             one, other = (_values(group, rows, x, k[mine]) for x, k in ((a, i), (b, j)))
             same[mine] = False if one is None or other is None else one == other
     return same & (rows.unit[i] == rows.unit[j])
+
+
+def _one_number(
+    group: Group, equal: EqualValues, rows: Entries, one: tuple[Access, Ints], other: tuple[Access, Ints]
+) -> Flags:
+    """Which pairs store equal values that nobody knows: in one round of the loops that both are in."""
+    (a, i), (b, j) = one, other
+    if a is not b and (a.may.ndim > 1 or b.may.ndim > 1):
+        return np.zeros(len(i), bool)
+    base = group.lanes.start or 0
+    first, second = (equal.of(x.stored)[rows.lane[k] + base] for x, k in (one, other))  # type: ignore[arg-type]
+    return (first == second) & (rows.instance[i] == rows.instance[j])
 
 
 def _values(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:

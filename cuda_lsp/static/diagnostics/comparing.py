@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 
 from attrs import define
+
+from cuda_lsp.static.deadline import passed
 
 LOOK, CELL, PAIR = 1.2e-5, 2.4e-8, 6e-8
 """Seconds: for two places, or one of an interval's arrays; for a byte range that one thread touches; for two
@@ -22,4 +23,4 @@ class Comparing:
     def over(self, *, looks: int = 1, cells: int = 0, pairs: int = 0) -> bool:
         """Whether there is nothing left after so much more work."""
         self.seconds -= LOOK * looks + CELL * cells + PAIR * pairs
-        return self.seconds < 0 or time.thread_time() > self.until
+        return self.seconds < 0 or passed(self.until)

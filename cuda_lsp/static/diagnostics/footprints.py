@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cuda_lsp.ir import conflicts
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.comparing import Comparing
+from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.trace import Access, Path, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 
@@ -29,7 +30,8 @@ Ints = NDArray[np.int64]
 class Group:
     """Accesses to one array that no barrier separates, as seen by one kind of agent.
 
-    ``lanes``: the stretch of lanes looked at. ``agent``: agent of each lane, ``(lanes,)``.
+    ``lanes``: the stretch of lanes looked at. ``agent``: agent of each lane, ``(lanes,)``. ``equal``: which
+    lanes store equal values that nobody knows.
     """
 
     accesses: Sequence[Access]
@@ -40,6 +42,7 @@ class Group:
     lock_step: bool
     warp_size: int = 32
     comparing: Comparing = field(factory=Comparing)
+    equal: EqualValues | None = None
     phases: Path | None = None  # where barriers of some threads order them
     kinds: Ints = field(init=False)
     """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""

@@ -183,7 +183,7 @@ def _within_block(
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         group = Group(
             known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
-            trace.gpu.warp_size, comparing, path if path.orders else None,
+            trace.gpu.warp_size, comparing, trace.equal, path if path.orders else None,
         )  # fmt: skip
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
@@ -198,7 +198,7 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], comparing:
         distinct = _distinct(members)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         every = slice(0, trace.lanes)
-        group = Group(known, every, agent, True, trace.threads, False, comparing=comparing)
+        group = Group(known, every, agent, True, trace.threads, False, comparing=comparing, equal=trace.equal)
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
 

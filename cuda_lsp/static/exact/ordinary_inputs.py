@@ -16,7 +16,7 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
-from cuda_lsp.static.launches.arguments import enumerators, free_scalars, sample
+from cuda_lsp.static.launches.arguments import enumerators, free_scalars, laid_out, sample
 
 _TURNS = {"named": 0, "named in turn": 1}
 _LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
@@ -134,9 +134,11 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
         return
     for turn, size in enumerate((launch.threads, *budgets.ORDINARY_SIZES)):
         named = enumerators(kernel, free, turn)
-        yield Arguments({**launch.arguments, **dict.fromkeys(free, size), **named}, equal=True)
+        values = {**launch.arguments, **dict.fromkeys(free, size), **named}
+        yield Arguments(laid_out(kernel, free, values), equal=True)
     ample = sample(kernel, launch)
     if ample is not None:
         yield Arguments(ample, equal=False)
     odd = {name: 2 * launch.threads + 3 * i + 1 for i, name in enumerate(free)}
-    yield Arguments({**launch.arguments, **odd, **enumerators(kernel, free, 1)}, equal=False)
+    odd = {**launch.arguments, **odd, **enumerators(kernel, free, 1)}
+    yield Arguments(laid_out(kernel, free, odd), equal=False)

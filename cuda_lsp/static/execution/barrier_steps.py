@@ -30,7 +30,7 @@ def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
         elif machine.warp is not None:
             _warp_level(machine, split, s, mask)
         return
-    partial = s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s))
+    partial = s.scope is BarrierScope.NAMED and not _of_the_block(machine, s, mask)
     apart = s.scope is BarrierScope.BLOCK and s.phase is not BarrierPhase.SYNC
     if s.scope is BarrierScope.OBJECT or partial or apart:
         if split.step(machine, s, mask):
@@ -43,6 +43,13 @@ def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     if s.scope is BarrierScope.CLUSTER:
         machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
     _block_level(machine, split, s, mask)
+
+
+def _of_the_block(machine: Execution, s: Barrier, mask: Mask) -> bool:
+    """Whether a named barrier is one of the whole block, which all come to here or who does not misses it."""
+    if machine.facts.arrives or not _whole_block(machine, s):
+        return False
+    return not machine.facts.named_apart or (mask.sure and bool(mask.may.all()))
 
 
 def _whole_block(machine: Execution, s: Barrier) -> bool:

@@ -22,6 +22,7 @@ from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.lanes import builtin_values, merged, wide, widened
 from cuda_lsp.static.execution.ranges import fits_type, result_bounds, settled, truth_bounds
 from cuda_lsp.static.execution.values import (
+    ONE_OF,
     Address,
     Choice,
     Data,
@@ -154,7 +155,7 @@ class Evaluator:
         reason = unknown[0].reason if unknown else "floating-point arithmetic"
         spread = min((spread_of(v, len(self.blocks)) for v in scalars), default=Spread.GRID)
         weak = any(v.weak for v in unknown)
-        return self.data(key, reason, spread, weak=weak, **rest)
+        return self.data(key, reason, spread, weak=weak, made=(name, tuple(scalars)), **rest)
 
     # ------------------------------------------------------------------------------- evaluation
 
@@ -197,8 +198,15 @@ class Evaluator:
         if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
         if isinstance(e, ir.Unknown):
-            return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
+            return self.fresh(e.reason, self._spread(e), weak=True)
         return self._variable(e)
+
+    def _spread(self, e: ir.Unknown) -> Spread:
+        """Among which threads of a block a value that is not expressed is one."""
+        if not e.inputs:
+            return Spread.BLOCK if e.uniform else Spread.THREAD
+        inputs = [self.as_scalar(self._part(part)) for part in e.inputs]
+        return min(Spread.BLOCK, *(spread_of(value, len(self.blocks)) for value in inputs))
 
     def _part(self, e: ir.Expr) -> Value:
         return self._variable(e) if isinstance(e, ir.Var) else self._compute(e)
@@ -386,7 +394,7 @@ class Evaluator:
             test = tickets.chosen(condition, a, b)
         else:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
-        return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
+        return self._derived(ONE_OF, (chooser, a, b), low=low, high=high, drawn=test)
 
     def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
@@ -417,7 +425,9 @@ class Evaluator:
         one_warp = self.threads <= self.warp_size and self.sure and bool(self.executing.all())
         if row.reach is Reach.BLOCK or (row.reach is Reach.WARP and one_warp):
             return self.fresh(data[0] if data else f"the result of {e.name}", Spread.BLOCK)
-        return self.fresh(data[0] if data else f"the result of {e.name}", weak=not data)
+        self._alive.extend(operands)
+        reason = data[0] if data else f"the result of {e.name}"
+        return self.fresh(reason, weak=not data, made=(e.name, operands))
 
 
 # -------------------------------------------------------------------------------------- helpers

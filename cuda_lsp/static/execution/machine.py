@@ -9,7 +9,6 @@ Loops are in ``loops``, what touches memory in ``memory_steps``, barriers in ``b
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -20,7 +19,8 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.model import Scope
 from cuda_lsp.static import budgets
-from cuda_lsp.static.execution import critical_steps, memory_steps, tickets
+from cuda_lsp.static.deadline import passed
+from cuda_lsp.static.execution import branches, critical_steps, memory_steps, tickets
 from cuda_lsp.static.execution.barrier_steps import synchronise
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.loops import execute_loop
@@ -69,7 +69,7 @@ class Machine(Execution):
         if self.eval.held > budget.megabytes << 20:
             raise OutOfBudget(f"its values take more than {budget.megabytes} MB")
         due = self.steps % budgets.CLOCK_STATEMENTS == 0 or mask.may.size > budgets.MANY_LANES
-        if due and time.thread_time() > budget.until:
+        if due and passed(budget.until):
             raise OutOfTime("it takes longer than a pause in the typing")
 
     def _if(self, s: ir.If, mask: Mask) -> Mask | None:
@@ -87,10 +87,7 @@ class Machine(Execution):
             then = self.narrowed(mask, condition)
             otherwise = self.narrowed(mask, self.eval.opposite(condition)) if s.otherwise else None
         since = len(self.leave_log)
-        if then is not None and s.then:
-            self.run(s.then, then)
-        if otherwise is not None:
-            self.run(s.otherwise, otherwise)
+        branches.run(self, s, condition, mask, then, otherwise)
         if isinstance(condition, Data):
             for outcome, skipped in ((True, s.otherwise), (False, s.then)):
                 if tickets.if_outcome(condition, outcome) is not None and self._returns(skipped):

@@ -137,6 +137,9 @@ def _loaded(machine: Execution, s: Load, address: Address, mask: Mask) -> Value:
         bounds = {"low": s.type.minimum, "high": s.type.maximum}
     key = ("load", array.id, machine.eval.content(offset), machine.versions.get(array.id, 0), s.type)
     weak = isinstance(offset, Data) and offset.weak
+    if array.space is Space.SHARED or (array.space is not Space.LOCAL and array not in machine.facts.written):
+        # who writes there meanwhile is told of itself
+        bounds["made"] = ((*key[:2], *key[3:], array.space), (offset,))
     return machine.eval.data(key, f"the value of {s.site.text}", spread, weak=weak, **bounds)
 
 

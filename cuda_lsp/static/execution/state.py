@@ -66,6 +66,7 @@ class Execution:
         self.round_masks: dict[object, tuple[tuple[int, Mask | None, bool], Mask, int | Lanes]] = {}
         every = np.ones(trace.lanes, bool)
         self.everyone = Mask(every, every)
+        self.base = self.everyone  # who is in the innermost branch: values of others do not matter there
 
     def run(self, statements: tuple[ir.Stmt, ...], mask: Mask | None) -> Mask | None:
         """Execute a list; the lanes that reach its end (None: no lane)."""
@@ -143,11 +144,15 @@ class Execution:
 
     def define(self, s: ir.Stmt, var: ir.Var, value: Value, mask: Mask) -> None:
         """``var = value`` in the lanes of ``mask``; elsewhere it keeps what it had."""
-        old = self.eval.env.get(var.id)
-        if old is None or id(s) in self.facts.defining or mask.may is self.everyone.must:
-            self.eval.env[var.id] = value
+        self.keep(var.id, value, mask, id(s) in self.facts.defining)
+
+    def keep(self, var: int, value: Value, mask: Mask, alone: bool = False) -> None:
+        """A variable holds ``value`` in the lanes of ``mask``. ``alone``: nobody asks for its other lanes."""
+        old = self.eval.env.get(var)
+        if old is None or alone or (mask.may is self.base.may and mask.must is self.base.must):
+            self.eval.env[var] = value
         else:
-            self.eval.env[var.id] = self.merged(value, old, mask)
+            self.eval.env[var] = self.merged(value, old, mask)
 
     def merged(self, value: Value, old: Value, mask: Mask) -> Value:
         """``value`` in the lanes of ``mask``, where it may be unsure, ``old`` elsewhere."""

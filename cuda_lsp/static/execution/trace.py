@@ -19,6 +19,7 @@ from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.barrier_phases import Order
 from cuda_lsp.static.execution.clocks import WarpClock
+from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.values import Data, Drawn, Flags, Lanes, Value
 
 
@@ -228,6 +229,12 @@ class Trace:
     late: bool = False
     ticketed: set[frozenset[SourceRange]] = field(factory=set[frozenset[SourceRange]])
     """Pairs of places that only the numbers drawn from a counter keep apart."""
+    equal: EqualValues = field(init=False)
+    """Which lanes store equal values that nobody knows."""
+
+    @equal.default  # type: ignore[misc]
+    def _equal(self) -> EqualValues:
+        return EqualValues(self.lanes, self.threads)
 
     @property
     def threads(self) -> int:

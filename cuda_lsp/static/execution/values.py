@@ -79,7 +79,8 @@ class Data:
     ``serial`` identifies it.  ``reason`` says to people where it comes from.  ``weak``: unknown only
     because the analysis gave up (an untranslated construct, a widened loop), not as program input.
     ``low``/``high``: inclusive bounds where known.  ``drawn``: for a truth value
-    that says who drew a number.
+    that says who drew a number. ``made``: the function that it is, the same in all lanes, and of what
+    (``equal_values``).
     """
 
     serial: int
@@ -90,6 +91,7 @@ class Data:
     high: int | Lanes | None = None
     ticket: Ticket | None = None
     drawn: Drawn | None = None
+    made: tuple[object, tuple[Scalar, ...]] | None = None
 
 
 @frozen(eq=False)
@@ -110,6 +112,8 @@ class Choice:
 Value = int | Lanes | Data | Address | Choice
 Scalar = int | Lanes | Data
 _LANE = 1 << 63
+ONE_OF = "one of"
+"""Of (flags by lane, or what chooses; one value; another): what a merged value is made by."""
 
 
 def identity(value: Value | None) -> object:

@@ -75,7 +75,7 @@ class Needs(enum.Enum):
     LAUNCH = "blocks are of a usual size"
     SIZES = "sizes make blocks like that"
     TEMPLATE = "the template arguments are as guessed"
-    DISAGREEMENT = "the condition differs between threads"
+    RETURNED = "GPUs wait for it (below compute capability 7.0)"
 
 
 Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs

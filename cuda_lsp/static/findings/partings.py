@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Set
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
+from cuda_lsp.ir.deciding import deciding, only_returns_decide
 from cuda_lsp.ir.program import Axis
-from cuda_lsp.model import Site, SourceRange
+from cuda_lsp.model import Site
 
 _OF_A_THREAD = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE)
 _MOST = 3
-_Condition = ir.If | ir.Loop
 
 
 def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
@@ -20,7 +20,7 @@ def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     Those that hang on the thread, as far as its variables tell; all of them where none does. At most three
     lines, of the barrier's own file.
     """
-    conditions = list(dict.fromkeys(_conditions(_way(kernel.body, barrier.range))))
+    conditions = deciding(kernel.body, barrier.range)
     varying = _varying(kernel)
     parting = [c for c in conditions if _hangs_on(c.condition, varying)] or conditions
     here = (c.site.range for c in parting)
@@ -31,53 +31,30 @@ def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     return f", as lines {', '.join(first)} and {last} decide" if first else f", as line {last} decides"
 
 
-def _way(statements: Iterable[ir.Stmt], barrier: SourceRange) -> list[tuple[list[ir.Stmt], ir.Stmt]]:
-    """From the outside to the barrier: the statements before, and the one that it is in."""
-    before: list[ir.Stmt] = []
-    for statement in statements:
-        if isinstance(statement, ir.Barrier) and statement.site.range == barrier:
-            return [(before, statement)]
-        for inner in walk.children(statement):
-            found = _way(inner, barrier)
-            if found:
-                return [(before, statement), *found]
-        before.append(statement)
-    return []
+def have_returned(kernel: ir.Kernel, barrier: Site) -> bool:
+    """Whether all who do not come to a barrier have returned before it.
 
-
-def _conditions(way: list[tuple[list[ir.Stmt], ir.Stmt]]) -> Iterator[_Condition]:
-    """Of the branches and loops around the barrier, and of those that leave one of them before it."""
-    for depth in range(len(way) - 1, -1, -1):
-        before, around = way[depth]
-        left = frozenset(label for _, outer in way[:depth] for label in walk.labels(outer))
-        for statement in reversed(before):
-            yield from _leaving(statement, left)
-        if isinstance(around, (ir.If, ir.Loop)):
-            yield around
-        if isinstance(around, ir.Loop):
-            yield from _leaving(around, frozenset({around.label, *left}))
-
-
-def _leaving(statement: ir.Stmt, labels: Set[int]) -> Iterator[_Condition]:
-    """The branches in a statement that hold a ``Leave`` of one of these labels."""
-    for inner in (statement, *walk.inside(statement)):
-        if isinstance(inner, ir.If) and any(
-            isinstance(s, ir.Leave) and s.label in labels for s in walk.inside(inner)
-        ):
-            yield inner
+    Since compute capability 7.0 a barrier waits for threads that have not exited (CUDA C++ Programming Guide,
+    Independent Thread Scheduling): what the language asks for is broken, and works.
+    """
+    varying = _varying(kernel)
+    return only_returns_decide(kernel.body, barrier.range, lambda c: _hangs_on(c.condition, varying))
 
 
 def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:
-    """Variables whose values hang on the thread: by what they are made of, or where they are loaded from."""
+    """Variables whose values hang on the thread: by what they are made of, where they are loaded from, or in
+    which branch they are set.
+    """
     varying: set[ir.Var] = set()
-    grows = True
-    while grows:
-        grows = False
+    known = -1
+    while len(varying) > known:
+        known = len(varying)
         for statement in walk.walk(kernel.body):
             var = walk.assigned(statement)
-            if var is not None and var not in varying and _made_of(statement, varying):
+            if var is not None and _made_of(statement, varying):
                 varying.add(var)
-                grows = True
+            if isinstance(statement, (ir.If, ir.Loop)) and _hangs_on(statement.condition, varying):
+                varying |= {v for s in walk.inside(statement) if (v := walk.assigned(s)) is not None}
     return frozenset(varying)
 
 

@@ -156,11 +156,15 @@ def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carrie
     return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
 
 
+WRAPPED = "the 32-bit index wraps"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
 
 
-def bank_conflict(site: Site, report: BankReport) -> str:
+def bank_conflict(site: Site, report: BankReport, round: Mapping[str, int]) -> str:
+    """``round``: loop counters of one that is as bad, where others are not."""
     cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
+    if round:
+        cost += f" in rounds like {' and '.join(f'`{name}` == {value}' for name, value in round.items())}"
     message = f"{report.ways}-way bank conflict: {site.text or 'this access'} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
@@ -244,7 +248,7 @@ def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same:
 
 
 def _when(needed: Conditions) -> str:
-    if not needed or needed == (c.Needs.DISAGREEMENT,):  # of which the story speaks
+    if not needed:
         return ""
     text = conditions(needed)
     return (

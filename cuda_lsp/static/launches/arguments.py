@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
-from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.program import Assign, Expr, Kernel, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.ir.walk import accesses, variables, walk
+from cuda_lsp.model import LaunchConfig, Site
+
+_STRIDE = re.compile(r"\A(.*strides?_?)\[(\d+)\]\Z")
 
 
 def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
@@ -27,7 +31,41 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
         return None
     base = 1 << (2 * launch.threads - 1).bit_length()
     values = {name: base << min(i, 8) for i, name in enumerate(free)}
-    return {**launch.arguments, **values, **enumerators(kernel, free, 0)}
+    return laid_out(kernel, free, {**launch.arguments, **values, **enumerators(kernel, free, 0)})
+
+
+def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> Mapping[str, int]:
+    """The values, with such for all strides of one array (``t.strides_[2]``) as a packed tensor has."""
+    groups: dict[str, list[int]] = {}
+    for name in free:
+        match = _STRIDE.match(name)
+        if match is not None:
+            groups.setdefault(match[1], []).append(int(match[2]))
+    extent = max((values[name] for name in free if not _STRIDE.match(name)), default=0)
+    types = {var.name: var.type for var in kernel.params}
+    strides: dict[str, int] = {}
+    for array, axes in groups.items():
+        made = {f"{array}[{axis}]": max(1, extent) ** (max(axes) - axis) for axis in axes}
+        whole = all(isinstance(t := types[name], Int) and n <= t.maximum for name, n in made.items())
+        strides |= made if whole and len(axes) > 1 else {}
+    return {**values, **strides}
+
+
+def in_address(kernel: Kernel, site: Site) -> frozenset[str]:
+    """The integer parameters that the addresses of the accesses at a place are made of."""
+    made: dict[Var, list[Expr]] = {}
+    waiting: list[Expr] = []
+    for s in walk(kernel.body):
+        if isinstance(s, Assign):
+            made.setdefault(s.var, []).append(s.value)
+        waiting += [pointer for pointer, _, at in accesses(s) if at.range == site.range]
+    seen: set[Var] = set()
+    while waiting:
+        for var in variables(waiting.pop()):
+            if var not in seen:
+                seen.add(var)
+                waiting += made.get(var, ())
+    return frozenset(p.name for p in kernel.params if p in seen and isinstance(p.type, Int))
 
 
 def enumerators(kernel: Kernel, free: Iterable[str], turn: int) -> dict[str, int]:

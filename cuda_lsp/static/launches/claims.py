@@ -49,7 +49,8 @@ def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
         if needs is not None:
             return finding.doubted(Open.LAUNCH_UNTOLD)
         return finding.doubted(Open.ARGUMENTS) if parameters_of(finding.conditions) else finding
-    hangs = needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
+    told = finding.code not in ADVICE or (finding.code is Code.BANK_CONFLICT and needs is Needs.SIZES)
+    hangs = needs is not None and finding.status is Status.PROVED and told
     return finding.needing(needs) if needs is not None and hangs else finding
 
 

@@ -20,6 +20,8 @@ from cuda_lsp.static.launches.coordinates import unlike
 
 ADVICE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS, Code.REDUNDANT_BARRIER})
 """What is told of the launch at hand, assumed or not: it accuses nobody of a mistake."""
+_NOT_ASKED_AGAIN = ADVICE - {Code.BANK_CONFLICT}
+"""Advice that is not asked for again: which lanes share a warp, and so a bank, hangs on the block."""
 
 Judge = Callable[[LaunchConfig], bool]
 
@@ -52,7 +54,7 @@ def accusations(findings: Iterable[Diagnosis]) -> set[Key]:
 
 
 def _accuses(finding: Diagnosis) -> bool:
-    return finding.certain and finding.code not in ADVICE
+    return finding.certain and finding.code not in _NOT_ASKED_AGAIN
 
 
 def second_opinion(

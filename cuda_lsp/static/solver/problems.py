@@ -47,13 +47,14 @@ def problems(
     Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (of ``work.now``).
     """
     lock_step = kernel.directives.warp_synchronous
+    told = t.and_(summary.assumptions or t.TRUE, where.bounds)
     found: list[Candidate] = []
     seen: set[tuple[Sites, Term]] = set()
     for relation in relations(summary, gpu.warp_size, lock_step):
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
-        copies = Copies(shared_level(relation))
+        copies = Copies(shared_level(relation), told)
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if work.now() > deadline:

@@ -8,13 +8,14 @@ when it rests on data or on an over-approximation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, BarrierScope
-from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
+from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -22,19 +23,18 @@ from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
-from cuda_lsp.static.findings.partings import as_decided
 from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
-from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
+from cuda_lsp.static.solver.query import Answer, Query, is_linear
 from cuda_lsp.static.solver.repeats import repeated_in
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
-from cuda_lsp.static.symbolic.events import Access, BarrierEvent
+from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Op, Term
@@ -57,7 +57,9 @@ def race_finding(
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or c.OnData("whether it divides by 0" if _divides(p) else "what memory holds")
+        known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
+        memory = c.OnData("whether it divides by 0" if _divides(p) else "what memory holds")
+        doubt = doubt or (Open.ARGUMENTS if known and not _divides(p) else memory)
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -65,7 +67,22 @@ def race_finding(
         doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, Open.POINTERS
-    return _diagnosis(p, facts, query, launch, threads, met, doubt, arguments, data, cells)
+    wraps = _only_wrapped(p, values)
+    return _diagnosis(p, facts, query, launch, threads, met, doubt, arguments, data, cells, wraps)
+
+
+def _only_wrapped(p: Problem, values: Mapping[Term, int]) -> bool:
+    """In the model the two addresses meet because an index of 32 bits wraps."""
+
+    def whole(part: Term) -> Term | None:
+        if part.op is Op.WRAP and part.args[1] == 32:
+            return t.replace(part.args[0], whole, {})
+        return None
+
+    if not any(part.op is Op.WRAP for part in t.subterms(p.overlap)):
+        return False
+    known = {term: t.const(value) for term, value in values.items()}
+    return t.substitute(t.replace(p.overlap, whole, {}), known) is t.FALSE
 
 
 def _meeting_by_choice(
@@ -148,7 +165,7 @@ def data_dependence(p: Problem, query: Query) -> c.OnData | None:
 def _diagnosis(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
     met: Met | None, doubt: Doubt | None, arguments: Mapping[str, int], data: Conditions | None = None,
-    cells: Cells = (),
+    cells: Cells = (), wraps: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """``met``: the two accesses of the replay; ``data``: what of memory that needs, if it may be meant."""
     early, late, swapped = _text_order(p.pair.first, p.pair.second)
@@ -163,7 +180,14 @@ def _diagnosis(
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
+            sizes = (arguments.get(name, 0) for name in c.parameters_of(conditions))
+            if wraps and max(sizes, default=0) > budgets.PLAUSIBLE_SIZE:
+                status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
+        elif doubt in (Open.ARGUMENTS, Open.LAUNCH_AND_ARGUMENTS):
+            parameters = query.parameters(query.complete(t.and_(facts, p.formula), p))
+            names = sorted({x.args[0] for x in parameters} & arguments.keys())
+            conditions = (c.Example(tuple((n, arguments[n]) for n in names)),) if names else ()
     if status is Status.POSSIBLE and isinstance(doubt, c.OnData) and not query.summary.locks:
         doubt = repeated_in(p, facts, query) or doubt
     array, witness, warp = early.array, None, False
@@ -175,9 +199,10 @@ def _diagnosis(
             array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
         )  # fmt: skip
         warp = _within_a_warp_only(p, facts, query, threads)
+    remedy = words.WRAPPED if wraps else _remedy(p, early, late, warp, met)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=_remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
+        remedy=remedy, warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
@@ -214,10 +239,10 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     """
     launch = query.where.launch
     assumed = launch is not None and launch.assumed
-    if launch is not None and assumed and unlike(query.kernel, launch):
-        return Open.LAUNCH_ASSUMED
     if needed and (grain := grain_of(p, facts, query)) is not None:
         return grain
+    if launch is not None and assumed and unlike(query.kernel, launch):
+        return Open.LAUNCH_ASSUMED
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if needed and c.is_weak(needed):
@@ -231,7 +256,8 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     used, told = axes_of(query.kernel), _told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
-    small = t.and_(*(t.le(extent, t.const(n)) for extent, n in extents if extent not in told))
+    open_ = ((extent, n) for extent, n in extents if not extent.is_const and extent not in told)
+    small = t.and_(*(t.le(extent, t.const(n)) for extent, n in open_))
     if query.possible(p, t.and_(facts, small)):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
@@ -282,70 +308,3 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
     if (a.start, first.order) <= (b.start, second.order):
         return first, second, False
     return second, first, True
-
-
-# -------------------------------------------------------------------------------------- divergence
-
-
-def divergences(
-    query: Query, found: Iterable[BarrierEvent], not_settled: set[SourceRange]
-) -> Iterator[Diagnosis]:
-    """Barriers that two threads disagree on which meet there; maybe also those ``not_settled``."""
-    seen: set[Site] = set()
-    for barrier in found:
-        for relation in (Relation(), Relation(same_block=False)):
-            within = relation.same_block
-            meet = barrier.scope.of_blocks if within else barrier.scope is BarrierScope.GRID
-            if not meet or barrier.site in seen or t.level_of(barrier.guard) <= shared_level(relation):
-                continue
-            finding = _divergence(query, barrier, relation, not_settled)
-            if finding is not None:
-                seen.add(barrier.site)
-                yield finding
-
-
-def _divergence(
-    query: Query, barrier: BarrierEvent, relation: Relation, not_settled: set[SourceRange]
-) -> Diagnosis | None:
-    from cuda_lsp.static.symbolic.encode import closure
-
-    shared = shared_level(relation)
-    passes = copy_of(barrier.guard, 1, shared, {})
-    misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-    assumed = query.summary.assumptions or t.TRUE
-    granted = (copy_of(assumed, which, shared, {}) for which in (1, 2))
-    formula = t.and_(related(query.where, relation), passes, misses, *granted)
-    if formula is t.FALSE:
-        return None
-    answer = query.solve(closure(formula, query.summary, shared))
-    if answer.outcome is not Outcome.REFUTED:
-        not_settled.add(barrier.site.range)
-    if answer.outcome is not Outcome.MODEL:
-        return None
-    values = answer.values or {}
-    threads = model_threads(values, query, relation)
-    launch = query.where.launch
-    arguments = argument_values(query, values, launch)
-    whom = "one block" if relation.same_block else "two blocks"
-    text = f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
-    decided = as_decided(query.kernel, barrier.site)
-    try:
-        counts = [
-            sum(b.scope is barrier.scope for b in query.replay(x, arguments, frozenset()).barriers)
-            for x in threads
-        ]
-    except (NeedsData, TooLong):
-        return Diagnosis(
-            Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
-            f"threads of {whom} may disagree on reaching {text}{decided}", query.kernel.name, barrier.site,
-            doubt=c.OnData("a condition computed from data"), launch=launch,
-        )  # fmt: skip
-    if counts[0] == counts[1]:
-        return None
-    a, b = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
-    there = f"{b} of the same block" if relation.same_block else b
-    found = Diagnosis(
-        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {there} does not{decided}",
-        query.kernel.name, barrier.site, launch=launch,
-    )  # fmt: skip
-    return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found

@@ -21,6 +21,7 @@ from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
@@ -37,7 +38,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import TooManyPairs, barriers, unfinished_copies
-from cuda_lsp.static.symbolic.launch import setting
+from cuda_lsp.static.symbolic.launch import Setting, setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op, Term
@@ -161,6 +162,7 @@ class _Refinement:
         try:
             summary = summarise(self.kernel, where.axes, where.arguments, unroll, self.deadline)
             attempt.reasons.update(dict.fromkeys(summary.reasons))
+            summary = _with_sizes(summary, where)
             own = unfinished_copies(summary, self.gpu.warp_size)
             apart = ticketed(self.kernel, launch, self.gpu)
             candidates = problems(self.kernel, summary, where, self.gpu, self.stats, self.deadline, apart)
@@ -184,7 +186,7 @@ class _Refinement:
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
-        attempt.others += solve_report.divergences(query, barriers(summary.events), attempt.not_settled)
+        attempt.others += parted.divergences(query, barriers(summary.events), attempt.not_settled)
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events)
         if not launch.assumed:
@@ -245,6 +247,16 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
             if _needs_sizes_below_zero(conditions, p, facts, query):
                 told = told.doubted(Open.ARGUMENTS)
             attempt.findings[sites] = told
+
+
+def _with_sizes(summary: Summary, where: Setting) -> Summary:
+    """What is taken for a size anywhere is one everywhere, also where nothing compares it."""
+    taken = frozenset[str]().union(*(names for names in summary.sizes.values() if len(names) == 1))
+    sizes = [where.arguments[where.free[name]] for name in sorted(taken & where.free.keys())]
+    natural = [t.le(t.ZERO, x) for x in sizes if isinstance(x, t.Term)]
+    return (
+        evolve(summary, assumptions=t.and_(summary.assumptions or t.TRUE, *natural)) if natural else summary
+    )
 
 
 def _needs_sizes_below_zero(conditions: Conditions, p: Problem, facts: Term, query: Query) -> bool:

@@ -8,12 +8,12 @@ coordinates differs between different threads (Banerjee-style independence tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import BID, TID, Axis
+from cuda_lsp.ir.program import BID, STRETCH, TID, Axis
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
@@ -66,22 +66,34 @@ def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> T
 class Copies:
     """What terms are for each of two threads, and where accesses are: each worked out once.
 
-    ``shared`` as in ``copy_of``.
+    ``shared`` as in ``copy_of``; ``told``: what holds of all threads.
     """
 
     shared: Level
+    told: Term = t.TRUE
     _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
     _places: dict[Access, Term] = field(factory=dict[Access, Term])
+    _guards: dict[Access, Term] = field(factory=dict[Access, Term])
 
     def of(self, term: Term, thread: int) -> Term:
         """``copy_of`` it."""
         return copy_of(term, thread, self.shared, self._memos[thread])
 
+    def guard(self, access: Access, thread: int) -> Term:
+        """When the access is reached, without choices that what is told has made."""
+        known = self._guards.get(access)
+        if known is None:
+            conditions = (t.chosen(c, self.told) for c in t.conjuncts(access.guard))
+            known = self._guards[access] = t.and_(*conditions)
+        return self.of(known, thread)
+
     def place(self, access: Access, thread: int) -> Term:
         """The access's offset, as simple as its guard makes it, behind what the array begins with."""
         known = self._places.get(access)
         if known is None:
-            place = t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
+            guard = t.and_(access.guard, self.told)
+            place = t.chosen(t.pinned(access.offset, guard), guard)
+            place = t.recombined(t.unwrapped(place, guard))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
 
@@ -90,14 +102,14 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copie
     """The two-thread formula of a pair (without the launch's own constraints)."""
     first, second = pair.first, pair.second
     a, b = copies.place(first, 1), copies.place(second, 2)
-    guards = t.and_(copies.of(first.guard, 1), copies.of(second.guard, 2))
+    guards = t.and_(copies.guard(first, 1), copies.guard(second, 2))
     for separator in pair.separators:
         guards = t.and_(guards, _not_separated(separator, copies, axes, warp_size))
     guards = t.and_(guards, _other_lock(pair, copies))
     overlap = t.TRUE  # may alias: nothing is known of their distance
     if memory_base(first.array)[0] == memory_base(second.array)[0]:
         sizes = copies.of(first.size, 1), copies.of(second.size, 2)
-        overlap = touching(a, b, sizes, words=first.word and second.word)
+        overlap = _in_one_object(a, b, sizes, words=first.word and second.word)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
         same = first.size is second.size and copies.of(first.value, 1) is copies.of(second.value, 2)
@@ -114,6 +126,24 @@ def _other_lock(pair: Pair, copies: Copies) -> Term:
                 same = t.eq(copies.of(mine.offset, 1), copies.of(theirs.offset, 2))
                 apart = t.and_(apart, t.not_(same))
     return apart
+
+
+def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
+    """``touching``, and in one of the objects that a table of pointers leads to, whatever these hold."""
+    (object_a, inside_a), (object_b, inside_b) = _object_of(a), _object_of(b)
+    same = t.eq(object_a, object_b)
+    if same is t.TRUE:
+        return touching(a, b, sizes, words=words)
+    return t.and_(same, touching(inside_a, inside_b, sizes, words=words))
+
+
+def _object_of(offset: Term) -> tuple[Term, Term]:
+    """What chooses an object (``STRETCH``), and where in it."""
+    sums = t.monomials(offset)
+    chosen = {m: c for m, c in sums.items() if m and c % STRETCH == 0}
+    chosen[()] = round(sums.get((), 0) / STRETCH) * STRETCH
+    where = t.from_monomials(chosen)
+    return where, t.sub(offset, where)
 
 
 def touching(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
@@ -163,11 +193,32 @@ def linear_thread(axes: Mapping[Axis, Term]) -> Term:
 
 def refuted(p: Problem, axes: Mapping[Axis, Term]) -> bool:
     """True: no two related threads can race here. False: not decided by these tests."""
-    if p.formula is t.FALSE:
+    if p.formula is t.FALSE or _of_one_thread(p, axes):
         return True
     if p.overlap is t.TRUE or p.overlap.op is not Op.EQ:
         return False
     return _injective(p.difference, p.pair.relation, axes)
+
+
+def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
+    """Both accesses are the business of one thread, ``threadIdx.x == 0``, of the block (or of one block)."""
+    told_apart = [axes[axis] for axis in (TID if p.pair.relation.same_block else BID)]
+    names = [x.args[0] for x in told_apart if not x.is_const]
+    only = {x.args[0]: value for x, value in _only_values(p.guards) if x.op is Op.SYMBOL}
+    return all(only.get(f"{name}#1", -1) == only.get(f"{name}#2", -2) for name in names)
+
+
+def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
+    """Terms that a condition lets have one value only: ``x == 3``, ``x <= 0`` where ``x`` is not negative."""
+    for part in t.conjuncts(guards):
+        sums = t.monomials(part.args[0]) if part.op in (Op.EQ, Op.LE) else {}
+        varying = [(m[0], c) for m, c in sums.items() if len(m) == 1]
+        if len(varying) == 1 and len(sums) <= 2 and (len(sums) == 1 or () in sums):
+            ((atom, factor),), constant = varying, sums.get((), 0)
+            value = -constant // factor
+            least = part.op is Op.LE and factor > 0 and atom.lo == value
+            if least or (part.op is Op.EQ and value * factor == -constant):
+                yield atom, value
 
 
 def _injective(difference: Term, relation: Relation, axes: Mapping[Axis, Term]) -> bool:

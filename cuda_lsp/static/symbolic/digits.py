@@ -12,7 +12,8 @@ Sized Arrays", ICS 2015), here for two threads instead of two iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -39,8 +40,8 @@ class Digits:
 
     ``refuted``: they would be one thread. ``equal``: the equations, without products of unknowns that
     the address had. ``positive``: what was taken to be positive, parameters and quotients of them;
-    ``natural``: parameters taken not to be negative. ``rows``: no more blocks than so many the grid was taken
-    to have along an axis.
+    ``natural``: parameters taken not to be negative. ``rows``: of so many elements, that were taken not to
+    overlap.
     """
 
     refuted: bool
@@ -52,12 +53,16 @@ class Digits:
 
 @frozen(eq=False)
 class _Digit:
-    """``weight * (first - second + shift)``, a part of the difference of two addresses."""
+    """``weight * (first - second + shift)``, a part of the difference of two addresses.
+
+    ``back``: it is counted from the end, ``height - 1 - y``, and that part is subtracted.
+    """
 
     weight: Term
     first: Term
     second: Term
     shift: int = 0
+    back: bool = False
 
 
 def digits_of(
@@ -66,24 +71,31 @@ def digits_of(
 ) -> Digits | None:  # fmt: skip
     """The digits of the pair's address; None when it is no such number. ``free``: parameters' names.
 
-    ``unbounded``: blocks' indices that are taken to stay within the rows that they are the columns of.
-    ``shifted``: parameters that are added to an index, ``(i + s) % n``, may be taken not to be negative.
+    Of several equations that the overlap is made of, one may be. ``unbounded``: columns of the first
+    thread, that are taken to stay within their rows. ``shifted``: parameters that are added to an index,
+    ``(i + s) % n``, may be taken not to be negative.
     """
-    if p.overlap.op is not Op.EQ:
+    parts = t.conjuncts(p.overlap)
+    if any(part.op is not Op.EQ for part in parts):
         return None
-    bounds = upper_bounds(t.conjuncts(facts) + t.conjuncts(p.guards))
+    known = t.and_(facts, p.guards)
     shifts = dict[Term, None]() if shifted else None
-    reader = _Reader(frozenset(free), bounds, shifts=shifts, unbounded=frozenset(map(_first, unbounded)))
-    equations = reader.separate(p.overlap.args[0])
-    if equations is None:
+    reader = _Reader(
+        frozenset(free), upper_bounds(t.conjuncts(known)), shifts=shifts,
+        above_zero=frozenset(x for x, (low, _) in t.bounds_of(known).items() if low >= 1),
+        unbounded=frozenset(unbounded),
+    )  # fmt: skip
+    separated = [reader.separate(part.args[0]) for part in parts]
+    if all(found is None for found in separated):
         return None
+    left = (part for part, found in zip(parts, separated, strict=True) if found is None)
+    if any(found is _IMPOSSIBLE for found in separated):
+        return Digits(True, t.FALSE, tuple(reader.assumed), tuple(reader.rows), tuple(shifts or ()))
+    equations = reader.closed([e for found in separated for e in found or ()])
+    agreed = {a for a, b in equations if _renamed(a) is b}
     told_apart = [axes[a] for a in (TID if p.pair.relation.same_block else BID) if not axes[a].is_const]
-    refuted = equations is _IMPOSSIBLE
-    if not refuted:
-        equations = reader.closed(equations)
-        agreed = {a for a, b in equations if _renamed(a) is b}
-        refuted = all(_first(axis) in agreed for axis in told_apart)
-    equal = t.and_(*(t.eq(a, b) for a, b in equations))
+    refuted = all(_first(axis) in agreed for axis in told_apart)
+    equal = t.and_(*(t.eq(a, b) for a, b in equations), *left)
     return Digits(refuted, equal, tuple(reader.assumed), tuple(reader.rows), tuple(shifts or ()))
 
 
@@ -106,7 +118,7 @@ def _renamed(term: Term) -> Term:
 
 @define(eq=False)
 class _Reader(Sizes):
-    """Separates equations. ``rows``: of blocks, that are taken not to overlap for it."""
+    """Separates equations. ``unbounded``: columns, of which ``rows`` are taken not to overlap for it."""
 
     unbounded: frozenset[Term] = frozenset()
     rows: dict[Term, None] = field(factory=dict[Term, None])
@@ -135,53 +147,80 @@ class _Reader(Sizes):
     def _runs(self, ordered: list[_Digit]) -> list[list[_Digit]]:
         """The digits, least weight first, cut where what lies below is less than one unit of the next.
 
-        Above a cut, weights are multiples of the lowest there; empty when they are not.
+        Above a cut, all weights are multiples of that unit.
         """
         runs: list[list[_Digit]] = [[]]
-        low: Term | None = None  # what is below the next digit differs by less than this
-        first = second = t.ZERO
-        for digit in ordered:
-            if runs[-1] and (self._apart(digit, low, first, second) or self._in_rows(digit, runs[-1])):
+        for i, digit in enumerate(ordered):
+            if runs[-1] and self._is_cut(digit, runs[-1], ordered[:i], ordered[i + 1 :]):
                 runs.append([])
-            elif len(runs) > 1 and exactly_divided(digit.weight, runs[-1][0].weight) is None:
-                return []
             runs[-1].append(digit)
-            low = self._reach(digit) if len(runs[-1]) == 1 else None
-            first = t.add(first, t.mul(digit.weight, t.add(digit.first, t.const(digit.shift))))
-            second = t.add(second, t.mul(digit.weight, digit.second))
         return runs
 
-    def _reach(self, digit: _Digit) -> Term | None:
-        """A bound on the digit's part of the difference, when it alone is of its run."""
-        if digit.first is t.ZERO and digit.second is t.ZERO:
-            return t.scale(digit.weight, abs(digit.shift) + 1)
-        limits = [] if digit.shift else self._common(digit.first, digit.second)
-        return t.mul(digit.weight, limits[0]) if limits else None
+    def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
+        if not all(exactly_divided(d.weight, digit.weight) for d in above):
+            return False
+        return self._apart(digit, run, below) or self._in_rows(digit, run)
 
-    def _apart(self, digit: _Digit, low: Term | None, first: Term, second: Term) -> bool:
-        """Everything below the digit differs by less than its weight."""
-        candidates = [low] if low is not None else []
-        candidates += self._common(first, second)
+    def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
+        """Everything below the digit differs by less than its weight.
+
+        That is less than one unit of the run below, and what the run's digits differ by.
+        """
+        unit = run[0].weight
+        within = [exactly_divided(d.weight, unit) for d in run]
+        weights = [w for w in within if w is not None]
+        candidates: list[Term] = []
+        if len(weights) == len(run):
+            candidates += [t.mul(unit, limit) for limit in self._reach(run, weights)]
+        if len(below) > 1:
+            candidates += self._reach(below, [d.weight for d in below])
         return any(self.at_least(digit.weight, candidate) for candidate in candidates)
 
-    def _in_rows(self, digit: _Digit, below: list[_Digit]) -> bool:
-        """What stands below is the index of blocks of which a row has as many as the digit's weight says."""
-        column = below[0]
-        if len(below) > 1 or column.shift or _divided(column.first) not in self.unbounded:
+    def _reach(self, digits: Sequence[_Digit], weights: Sequence[Term]) -> list[Term]:
+        """What the digits' difference, with these weights, stays below: all together, and one by one."""
+        weighted = list(zip(digits, weights, strict=True))
+        ends = ([part for part in weighted if part[0].back is back] for back in (False, True))
+        alone = [[part] for part in weighted] if len(weighted) > 1 else []
+        found: list[Term] = []
+        for parts in ([end for end in ends if end], alone):
+            most = itertools.product(*map(self._together, parts)) if parts else ()
+            found += [t.add(t.ONE, *choice) for choice in itertools.islice(most, budgets.MOST_BOUNDS)]
+        return found
+
+    def _together(self, weighted: Sequence[tuple[_Digit, Term]]) -> list[Term]:
+        """What the difference of digits is at most that are all counted from one end."""
+        if all(d.first is t.ZERO and d.second is t.ZERO for d, _ in weighted):
+            return [t.add(*(t.scale(w, abs(d.shift)) for d, w in weighted))]
+        if len(weighted) == 1 and not weighted[0][0].shift:
+            ((digit, weight),) = weighted
+            return [t.mul(weight, t.sub(x, t.ONE)) for x in self._common(digit.first, digit.second)]
+        first = t.add(*(t.mul(w, t.add(d.first, t.const(max(d.shift, 0)))) for d, w in weighted))
+        second = t.add(*(t.mul(w, t.add(d.second, t.const(max(-d.shift, 0)))) for d, w in weighted))
+        return [t.sub(x, t.ONE) for x in self._common(first, second)]
+
+    def _in_rows(self, digit: _Digit, run: list[_Digit]) -> bool:
+        """What stands below is a column that may be taken to stay within its row, as wide as sizes say."""
+        unit = run[0].weight
+        width = exactly_divided(digit.weight, unit)
+        names = [x for x in t.subterms(width) if x.op is Op.SYMBOL] if width is not None else []
+        if width is None or not names or len(t.monomials(width)) > 1 or any(d.shift for d in run):
             return False
-        row = exactly_divided(digit.weight, column.weight)
-        names = [x for x in t.subterms(row) if x.op is Op.SYMBOL] if row is not None else []
-        if (
-            row is None
-            or not names
-            or len(t.monomials(row)) > 1
-            or column.second is not _renamed(column.first)
-        ):
+        if not self._is_unbounded(run, unit) or any(x.args[0] not in self.free for x in names):
             return False
-        if any(x.args[0] not in self.free for x in names) or not self.sound(digit.weight):
+        if not self.sound(digit.weight):
             return False
-        self.rows[row] = None
+        self.rows[width] = None
         return True
+
+    def _is_unbounded(self, run: list[_Digit], unit: Term) -> bool:
+        """The run is one column of both threads, and nothing tells how far that reaches."""
+        within = [exactly_divided(d.weight, unit) for d in run]
+        weights = [w for w in within if w is not None]
+        if len(weights) < len(run) or len({d.back for d in run}) > 1:
+            return False
+        column = t.add(*(t.mul(w, d.first) for w, d in zip(weights, run, strict=True)))
+        other = t.add(*(t.mul(w, d.second) for w, d in zip(weights, run, strict=True)))
+        return _divided(column) in self.unbounded and other is _renamed(column)
 
     def _common(self, first: Term, second: Term) -> list[Term]:
         """What the difference of two terms that are not negative stays below."""
@@ -206,7 +245,8 @@ class _Reader(Sizes):
             weights = [exactly_divided(d.weight, run[0].weight) for d in run]
             if not all(weights) or not self.sound(run[0].weight):
                 weights = [d.weight for d in run]
-            pairs = [(w, d) for w, d in zip(weights, run, strict=True) if w is not None]
+            signs = (-1 if d.back else 1 for d in run)
+            pairs = [(t.scale(w, sign), d) for w, d, sign in zip(weights, run, signs, strict=True) if w]
             first = t.add(*(t.mul(w, t.add(d.first, t.const(d.shift))) for w, d in pairs))
             second = t.add(*(t.mul(w, d.second) for w, d in pairs))
             inner = self.separate(t.sub(first, second))
@@ -326,20 +366,23 @@ def _parts(difference: Term, apart: bool) -> list[_Digit] | None:
     remainder = weights.pop((SHARED, (), ()), {})
     signs = {whose == FIRST: c > 0 for (whose, *_), sums in weights.items() for c in sums.values()}
     sign = 1 if signs.get(True, not signs.get(False, False)) else -1
-    parts: dict[Term, _Digit] = {}
+    parts: dict[tuple[Term, bool], _Digit] = {}
     for (whose, varying, _), sums in weights.items():
         direction = sign if whose == FIRST else -sign
+        back = all(c * direction < 0 for c in sums.values())
+        direction = -direction if back else direction
         weight = t.from_monomials({m: c * direction for m, c in sums.items()})
         if any(c < 0 for c in t.monomials(weight).values()):
-            return None  # a term that is subtracted
-        known = parts.get(weight, _Digit(weight, t.ZERO, t.ZERO))
+            return None  # a weight that is a difference
+        known = parts.get((weight, back), _Digit(weight, t.ZERO, t.ZERO, back=back))
         value = t.from_monomials({varying: 1})
         if whose == FIRST:
-            parts[weight] = evolve(known, first=t.add(known.first, value))
+            parts[weight, back] = evolve(known, first=t.add(known.first, value))
         else:
-            parts[weight] = evolve(known, second=t.add(known.second, value))
+            parts[weight, back] = evolve(known, second=t.add(known.second, value))
     for shared, factor in remainder.items():
         weight = t.from_monomials({shared: 1})
-        known = parts.get(weight, _Digit(weight, t.ZERO, t.ZERO))
-        parts[weight] = evolve(known, shift=factor * sign)
+        back = (weight, True) in parts and (weight, False) not in parts
+        known = parts.get((weight, back), _Digit(weight, t.ZERO, t.ZERO))
+        parts[weight, back] = evolve(known, shift=-factor * sign if back else factor * sign)
     return list(parts.values())

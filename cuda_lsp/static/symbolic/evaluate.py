@@ -100,7 +100,7 @@ class Evaluator:
             case ir.Cast():
                 return self._cast(expression)
             case ir.Unknown():
-                level = _level(expression)
+                level = self._level(expression)
                 return self.fresh(expression.reason, level, expression.type, expression.loaded)
             case ir.Unary():
                 return self._unary(expression)
@@ -108,6 +108,15 @@ class Evaluator:
                 return self._binary(expression)
             case ir.Intrinsic():
                 return self._intrinsic(expression)
+
+    def _level(self, unknown: ir.Unknown) -> Level:
+        """Among which threads a value that is not expressed is one."""
+        if not unknown.uniform and not unknown.inputs:
+            return Level.THREAD
+        inputs = [self.value(part) for part in unknown.inputs]
+        shared = Level.BLOCK if unknown.per_block else Level.GRID
+        levels = (t.level_of(x) if isinstance(x, Term) else Level.THREAD for x in inputs)
+        return max((shared, *levels))
 
     # -- pointers
 
@@ -289,12 +298,6 @@ def _compare_data(op: BinaryOp, a: Term, b: Term) -> Term:
     if op is BinaryOp.NE:
         return t.not_(t.test("float==", Level.GRID, (a, b)))
     return t.test(f"float{op.value}", Level.GRID, (a, b))
-
-
-def _level(unknown: ir.Unknown) -> Level:
-    if not unknown.uniform:
-        return Level.THREAD
-    return Level.BLOCK if unknown.per_block else Level.GRID
 
 
 _LEVELS = {Reach.LANE: Level.THREAD, Reach.WARP: Level.WARP, Reach.BLOCK: Level.BLOCK}

@@ -94,6 +94,7 @@ def divide(a: Term, b: Term) -> Term:
     if index is not None:
         return divide(index, b)
     reach = max(abs(a.lo), abs(a.hi))
+    reach = reach // abs(b.value) if b.is_const and b.value and math.isfinite(reach) else reach
     # What is divided by 0 has no meaning.
     return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo >= 0 else -reach, reach)
 

@@ -13,6 +13,7 @@ from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic import whole_grid
 from cuda_lsp.static.symbolic.affine import copy_of, linear_thread, shared_level
 from cuda_lsp.static.symbolic.flat_grids import folded_axes
 from cuda_lsp.static.symbolic.intervals import Relation
@@ -91,7 +92,7 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
             return not isinstance(e.left, ir.Builtin)
         return True
 
-    parts = subexpressions(expressions(kernel.body), enter)
+    parts = subexpressions(whole_grid.without_line(list(expressions(kernel.body))), enter)
     return {e.axis for e in parts if isinstance(e, ir.Builtin)}
 
 

@@ -141,6 +141,7 @@ class Scene:
     locks: str = ""  # what may order threads and is not followed, for people
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
     arrives: bool = False  # some threads arrive at a named barrier without waiting
+    named_apart: bool = False  # a named barrier may be met at several places
     objects: WholeObjects = field(factory=lambda: WholeObjects(None, regular=False))
     counter: int = 0
     statements: int = 0

@@ -99,14 +99,15 @@ def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> F
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``. ``shifts``: parameters that were taken not to be
-    negative; None: none may be.
+    ``bounds``: what conditions say, as ``upper_bounds``; ``above_zero``: what they keep above 0. ``shifts``:
+    parameters that were taken not to be negative; None: none may be.
     """
 
     free: frozenset[str]
     bounds: Mapping[Term, Sequence[Term]]
     assumed: dict[Term, None] = field(factory=dict[Term, None])
     shifts: dict[Term, None] | None = None
+    above_zero: frozenset[Term] = frozenset()
 
     def positive(self, atom: Term) -> bool:
         """The atom is at least 1: by its interval, by a guard (``0 <= x < atom``), or by assumption."""
@@ -128,7 +129,7 @@ class Sizes:
 
     def _guarded(self, atom: Term) -> bool:
         """What is not negative stays below it, or below it less something that is not negative either."""
-        return any(
+        return atom in self.above_zero or any(
             value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
             for value, limits in self.bounds.items() for limit in limits
         )  # fmt: skip
@@ -174,7 +175,7 @@ class Sizes:
         return t.add(*total)
 
     def not_negative(self, term: Term) -> bool:
-        """By its interval, or as a sum of quotients by what is positive."""
+        """By its interval, or as a sum of quotients by what is positive, and of multiples of that."""
         if term.lo >= 0:
             return True
         if term.op is Op.DIV:
@@ -183,7 +184,11 @@ class Sizes:
             return self.not_negative(term.args[0]) or self._is_shifted(term.args[0])
         if term.op is not Op.SUM:
             return False
-        return all(c >= 0 and all(self.not_negative(a) for a in m) for m, c in t.monomials(term).items())
+        atoms = dict.fromkeys(a for m in t.monomials(term) for a in m)
+        shared = [a for a in atoms if a.lo < 0 and side(a) == SHARED]
+        if any(c < 0 for c in t.monomials(term).values()):
+            return False
+        return all(self.not_negative(a) for a in atoms if a not in shared) and all(map(self.positive, shared))
 
     def _is_shifted(self, index: Term) -> bool:
         """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
@@ -237,9 +242,11 @@ class Sizes:
                 continue
             else:  # value <= limit
                 found += self.limits(limit, rounds - 1)
+        found += self._limits_of_sum(value, rounds)
         remainder = self.remainder(value)
-        if remainder is not None and side(remainder[1]) == SHARED:
-            found.append(remainder[1])
+        if remainder is not None:
+            found += [remainder[1]] if side(remainder[1]) == SHARED else []
+            found += self.limits(remainder[0], rounds - 1)
         x, divisor = self.quotient(value)
         if x is not value and side(divisor) == SHARED and self.sound(divisor):
             parts = (exactly_divided(limit, divisor) for limit in self.limits(x, rounds - 1))
@@ -253,6 +260,19 @@ class Sizes:
         if value.hi < 1 << 62:
             found.append(t.const(int(value.hi) + 1))
         return list(dict.fromkeys(found))
+
+    def _limits_of_sum(self, value: Term, rounds: int) -> list[Term]:
+        """One more than what is at most of each of its parts: ``4 * x + y`` where ``x < n`` and ``y < 4``."""
+        varying = {m: c for m, c in t.monomials(value).items() if any(map(side, m))}
+        if not 1 < len(varying) == len(t.monomials(value)):
+            return []
+        least: list[Term] = []
+        for atoms, factor in varying.items():
+            limits = self.limits(t.from_monomials({atoms: 1}), rounds - 1)
+            if not limits:
+                return []
+            least.append(t.scale(t.sub(limits[0], t.ONE), factor))
+        return [t.add(t.ONE, *least)]
 
     def _limits_of_part(self, part: Mapping[t.Monomial, int]) -> list[Term]:
         """What bounds a sum of which this is a part, or a multiple of one, and the rest is not negative."""

@@ -39,6 +39,7 @@ def summarise(
     while True:
         walker = Walker(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
+            named_apart=facts.named_apart,
             deadline=deadline, counters=counters, walk_loop=walk_loop, pointers=pointers,
         )  # fmt: skip
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))

@@ -65,11 +65,21 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
     values: list[Any] = [_column(x, done, length) if isinstance(x, Term) else x for x in args]
     if op is Op.ITE:
         return np.choose(values[0], (values[2], values[1]))
+    if op in (Op.DIV, Op.REM):
+        return _divided(op, values[0], values[1])
     if op in _OF_ONE:
         return _OF_ONE[op](values[0])
     if op in _OF_TWO and not (isinstance(values[1], int) and values[1] > _MOST):
         return _OF_TWO[op](values[0], values[1])
     raise _Unknown
+
+
+def _divided(op: Op, a: Column, b: Column) -> Column:
+    """C's quotient, which goes towards 0, or its remainder."""
+    if not b.all():
+        raise _Unknown  # what is divided by 0 has no value
+    quotient = np.sign(a) * np.sign(b) * (abs(a) // abs(b))
+    return quotient if op is Op.DIV else a - quotient * b
 
 
 _OF_ONE: Mapping[Op, Callable[[Column], Column]] = {

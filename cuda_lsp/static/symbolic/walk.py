@@ -219,7 +219,8 @@ class Walker(Memory):
         if vote is not None:
             guard, mask, labels = t.and_(guard, vote[0]), vote[1], vote[1] is not None
         key = self.evaluator().integer(s.id) if s.id is not None else None
-        everyone = not self.arrives and (s.count is None or self._whole_block(s.count))
+        together = not self.named_apart or t.level_of(guard) <= Level.BLOCK
+        everyone = not self.arrives and together and (s.count is None or self._whole_block(s.count))
         if s.scope is ir.BarrierScope.NAMED and (s.phase is not BarrierPhase.SYNC or not everyone):
             self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         self.events.append(

@@ -37,14 +37,14 @@ _EXACT = 1 << 52
 
 _CUTS = frozenset({Op.WRAP, Op.REM, Op.FLOOR_MOD})
 
-_Interval = tuple[float, float]
+Interval = tuple[float, float]
 
 
 def unwrapped(term: Term, guard: Term) -> Term:
     """The term's value wherever ``guard`` holds, without wraps and remainders that change nothing there."""
     if all(part.op not in _CUTS for part in subterms(term)):
         return term
-    known = _bounds(guard)
+    known = bounds_of(guard)
     conditions = frozenset(conjuncts(guard))
 
     def leaf(part: Term) -> Term | None:
@@ -54,7 +54,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
         if part.op not in (Op.WRAP, Op.FLOOR_MOD):
             return None
         inner = replace(part.args[0], leaf, {})
-        low, high = _interval(monomials(inner), known)
+        low, high = interval_of(monomials(inner), known)
         if part.op is Op.FLOOR_MOD:
             return inner if low >= 0 and high < part.args[1] else None
         if part.lo <= low and high <= part.hi:
@@ -70,7 +70,8 @@ def pinned(term: Term, guard: Term) -> Term:
 
     Where that is a quotient, the remainder beside it is a difference: ``i % n`` where ``i / n == 2``.
     """
-    known = {atom: const(int(low)) for atom, (low, high) in _bounds(guard).items() if low == high}
+    bounds = bounds_of(guard, equations=False)
+    known = {atom: const(int(low)) for atom, (low, high) in bounds.items() if low == high}
     known |= dict(_told_quotients(conjuncts(guard)))
     for part in subterms(term) if known else ():
         quotient = known.get(divide(*part.args)) if part.op is Op.REM else None
@@ -96,30 +97,41 @@ def _without_multiples(index: Term, divisor: Term) -> Term:
     return sub(index, scale(divisor, count)) if count > 0 else index
 
 
-def _bounds(guard: Term) -> dict[Term, _Interval]:
-    """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded."""
-    known: dict[Term, _Interval] = {}
-    for part in conjuncts(guard):
-        if part.op is not Op.LE:
-            continue
-        sums = dict(monomials(part.args[0]))
-        offset = sums.pop((), 0)
-        for atoms, factor in sums.items():
-            others = {m: c for m, c in sums.items() if m is not atoms}
-            rest = _interval(others, {})[0]
-            if len(atoms) != 1 or abs(rest) > _EXACT:
-                continue
-            least = int(rest) + offset
-            low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
-            if factor > 0:
-                high = min(high, -least // factor)
-            else:
-                low = max(low, -(-least // -factor))
-            known[atoms[0]] = (low, high)
+def bounds_of(guard: Term, equations: bool = True) -> dict[Term, Interval]:
+    """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded.
+
+    ``equations``: those that are equal to it count, too.
+    """
+    known: dict[Term, Interval] = {}
+    for _ in range(2):  # ``k < n`` where ``n <= 4``
+        for part in conjuncts(guard):
+            if part.op is Op.LE or (part.op is Op.EQ and equations):
+                _tighten(known, part.args[0])
+            if part.op is Op.EQ and equations:
+                _tighten(known, scale(part.args[0], -1))
     return known
 
 
-def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> _Interval:
+def _tighten(known: dict[Term, Interval], sum_: Term) -> None:
+    """What the atoms of the sum may be where it is not positive."""
+    sums = dict(monomials(sum_))
+    offset = sums.pop((), 0)
+    for atoms, factor in sums.items():
+        others = {m: c for m, c in sums.items() if m is not atoms}
+        rest = interval_of(others, known)[0]
+        if len(atoms) != 1 or abs(rest) > _EXACT:
+            continue
+        least = int(rest) + offset
+        low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
+        if factor > 0:
+            high = min(high, -least // factor)
+        else:
+            low = max(low, -(-least // -factor))
+        known[atoms[0]] = (low, high)
+
+
+def interval_of(sums: Mapping[Monomial, int], known: Mapping[Term, Interval]) -> Interval:
+    """The interval of a sum whose atoms have those that are known."""
     return range_of_sum(sums, lambda atom: known.get(atom, (atom.lo, atom.hi)))
 
 
@@ -128,17 +140,17 @@ def is_told(part: Term) -> bool:
     return part.op is Op.SYMBOL and part.args[1] is Level.BLOCK and part.hi < UNTOLD_BLOCKS
 
 
-def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> float:
+def _plausible_high(term: Term, known: Mapping[Term, Interval], told: bool) -> float:
     """How large the term gets for plausible sizes; ``told`` as in ``values``."""
     most = LEAST if told else budgets.PLAUSIBLE_SIZE
     atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
     ranges = ((atom, *known.get(atom, (atom.lo, atom.hi))) for atom in atoms)
     large = ((atom, low, high) for atom, low, high in ranges if high > budgets.NARROW_RANGE)
     cut = {atom: (max(0, low), max(low, min(high, most))) for atom, low, high in large}
-    return _interval(monomials(term), {**known, **cut})[1]
+    return interval_of(monomials(term), {**known, **cut})[1]
 
 
-def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Term, _Interval]) -> bool:
+def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Term, Interval]) -> bool:
     """The term is what a condition keeps from being negative (``w - 1 - x`` where ``x < w``), and more."""
     sums = monomials(term)
     for condition in conditions:
@@ -148,6 +160,6 @@ def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Ter
         times = {-sums.get(m, 0) // c for m, c in below.items() if m and c > 0 and sums.get(m, 0) % c == 0}
         for k in times:
             rest = {m: sums.get(m, 0) + k * below.get(m, 0) for m in {**sums, **below}}
-            if k > 0 and _interval(rest, known)[0] >= 0:
+            if k > 0 and interval_of(rest, known)[0] >= 0:
                 return True
     return False

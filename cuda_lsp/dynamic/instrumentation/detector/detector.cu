@@ -20,9 +20,6 @@ typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned char u8;
 
-struct Cell {
-    u64 reader, other_reader, writer, atomic;
-};
 struct GlobalCell {
     u64 reader, other_reader, writer, atomic;
 };
@@ -86,15 +83,20 @@ struct Bank {
     u32 lock, worst, worst_ways, worst_ideal;
     u32 histogram[32];
 };
+struct Pattern {
+    u32 lanes, taken, wavefronts, pad;  // lanes: of a pattern that is complete; wavefronts: ideal in the high half
+    u32 steps[32];                      // of lanes, from the first one's word; + 1
+};
 struct Flag {
     u64 address_and_space;  // + 1; 0: free
     u32 warps[2], block, pad;
 };
 struct Range {
-    u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
+    u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched; see WRITERS
 };
 
-enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 128, HIT_COPIES = 128, PATTERNS = 8, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
+enum { WRITERS = 1 };  // added to a range's cells: each is a writer's stamp alone
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { PATIENCE = 1 << 14, ONE_IN = 64 };  // reports of a block; after them one racing access of so many is looked at
 enum { LAST_TICK = 4094 };  // of a stamp's; behind it all is taken to be ordered
@@ -108,6 +110,8 @@ struct Control {
     Fault* faults;
     Bank* banks;
     BankSum* bank_sums;  // per site, BANK_COPIES times: one address for all would be a queue
+    Pattern* patterns;  // per site, PATTERNS of them
+    u64* hits;          // of patterns, in copies: see `bank_probe.py`
     Flag* flags;
     u32* notes;      // see the enum
     u32* knowledge;  // per checked block: what warps know of warps (32 x 32), barriers (16 x 32), lanes (32 x 32 x 32)
@@ -126,7 +130,8 @@ struct Control {
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
     u32 detail_flags, cross_block, knowledge_stride, lock_step;
-    u32 checked, pad;  // blocks
+    u32 checked;  // blocks
+    u32 plane;    // bytes from a part of a shared memory's cell to the next
     Range ranges[RANGES];
 };
 extern "C" {
@@ -170,6 +175,15 @@ DEVICE u32 largest(u32 active, u32 value, u32 top_bit) {
     return holders ? __shfl_sync(active, value, __ffs(holders) - 1) : 0;
 #endif
 }
+
+// Of shared memory. `at`: generic, of its first part; each part has a plane of its own.
+struct Cell {
+    u64 at;
+    __device__ __forceinline__ u64* reader() const { return (u64*)at; }
+    __device__ __forceinline__ u64* writer() const { return (u64*)(at + C.plane); }
+    __device__ __forceinline__ u64* other() const { return (u64*)(at + 2 * C.plane); }  // reader
+    __device__ __forceinline__ u64* atomic() const { return (u64*)(at + 3 * C.plane); }
+};
 
 // ------------------------------------------------------------------------------------------ stamps
 

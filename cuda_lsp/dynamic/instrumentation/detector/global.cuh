@@ -106,6 +106,18 @@ DEVICE void g_write(GlobalCell* cell, u64 me, u64 at) {
     g_check(atomic, me, at);
 }
 
+// Where nothing but plain stores happens, a cell is its writer.
+DEVICE void g_store(u64* writer, u64 me, u64 at) {
+    u64 old = atomicExch(writer, me);
+    if (!((old ^ me) & G_AGENT) && g_site(old) != g_site(me)) keep_older(at, old, G_AGENT, G_AGENT_SITE);
+    g_check(old, me, at);
+}
+
+APART void global_stores(u64 address, u64* writers, u32 count, u64 me, u32 kind) {
+    ROLLED for (u32 i = 0; kind == WRITE && i < count; ++i)  // what else comes here has missed its own memory
+        g_store(writers + i, me, address + ((u64)i << C.global_shift));
+}
+
 DEVICE void g_atomic(GlobalCell* cell, u64 me, u64 at) {
     Two writers = load_two(&cell->writer);
     if (writers.second != me) g_check(atomicExch(&cell->atomic, me), me, at);
@@ -154,9 +166,12 @@ SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info) {
         return 0;
     }
     if (range->cells) {
-        u64 cell = range->cells + ((address - range->start) >> C.global_shift) * sizeof(GlobalCell);
+        u64 index = (address - range->start) >> C.global_shift, me = global_stamp(low, high, info & 65535, kind);
         u32 count = bytes >> C.global_shift ? bytes >> C.global_shift : 1;
-        global_access(address, cell, count, global_stamp(low, high, info & 65535, kind), kind);
+        if (range->cells & WRITERS)
+            global_stores(address, (u64*)(range->cells - WRITERS) + index, count, me, kind);
+        else
+            global_access(address, range->cells + index * sizeof(GlobalCell), count, me, kind);
     }
     return 1;
 }

@@ -66,51 +66,67 @@ DEVICE u64 copy_group() {
     return (u64)(group >> 10 & 2047) << 32 | COPY | (group & 1023);
 }
 
+// What a reader's stamp ends with: so many of its bits need not be those of another reader who is then known,
+// because a later writer meets enough without it. The second reader is another lane of the same moment, or one of
+// another warp.
+enum { ALONE = 26, LANES = 31, WARPS = 48, KNOWN_BY = 63 };
+
+DEVICE void say_known(Cell cell, u64 first, u64 how) {
+    if ((first & KNOWN_BY) != how) atomicCAS(cell.reader(), first, (first & ~(u64)KNOWN_BY) | how);
+}
+
 // Make sure that a later writer meets a reader other than itself. Lock-free; a lost race tries again.
-DEVICE void publish_reader(Cell* cell, u64 me) {
+DEVICE void publish_reader(Cell cell, u64 me) {
     ROLLED for (int attempt = 0; attempt < 4; ++attempt) {
-        u64 first = load(&cell->reader);
+        u64 first = load(cell.reader());
         bool current = epoch_of(first) == epoch_of(me);
         if (!current || (warp_of(first) == warp_of(me) && tick_of(first) < tick_of(me))) {
-            if (atomicCAS(&cell->reader, first, me) == first) return;
+            if (atomicCAS(cell.reader(), first, me | ALONE) == first) return;
             continue;
         }
         if (thread_of(first) == thread_of(me)) return;
-        u64 second = load(&cell->other_reader);
+        u64 second = load(cell.other());
         if (epoch_of(second) == epoch_of(me)) {
-            if (warp_of(second) != warp_of(first)) return;
-            if (warp_of(first) == warp_of(me) && tick_of(second) >= tick_of(me) && lane_of(second) != lane_of(first))
+            if (warp_of(second) != warp_of(first)) return say_known(cell, first, WARPS);
+            if (warp_of(first) == warp_of(me) && tick_of(second) >= tick_of(me) && lane_of(second) != lane_of(first)) {
+                if (tick_of(second) >= tick_of(first)) say_known(cell, first, LANES);
                 return;
+            }
         }
-        if (atomicCAS(&cell->other_reader, second, me) == second) return;
+        if (atomicCAS(cell.other(), second, me) != second) continue;
+        if (warp_of(first) != warp_of(me))
+            say_known(cell, first, WARPS);
+        else if (tick_of(first) == tick_of(me))
+            say_known(cell, first, LANES);
+        return;
     }
 }
 
 // The same where locks and flags order threads: who is ordered before `me` need not be met.
-APART void publish_by_clock(Cell* cell, u64 me) {
+APART void publish_by_clock(Cell cell, u64 me) {
     ROLLED for (int attempt = 0; attempt < 4; ++attempt) {
-        Two now = load_two(&cell->reader);
+        Two now = {load(cell.reader()), load(cell.other())};
         if (same_moment(now.first, me) || same_moment(now.second, me)) return;
         bool first = ordered(now.first, me);
         if (!first && !ordered(now.second, me)) return;
         u64 expected = first ? now.first : now.second;
-        if (atomicCAS(first ? &cell->reader : &cell->other_reader, expected, me) == expected) return;
+        if (atomicCAS(first ? cell.reader() : cell.other(), expected, me) == expected) return;
     }
 }
 
 DEVICE u64 stamp(u32 low, u32 high, u32 site) { return (u64)high << 32 | low | (u64)site << 12; }
 
-DEVICE void check_writers(u32 address, Cell* cell, u64 me) {
-    u64 writer = load(&cell->writer);
+DEVICE void check_writers(u32 address, Cell cell, u64 me) {
+    u64 writer = load(cell.writer());
     check(writer, me, address, true);
-    check(load(&cell->atomic), me, address, true);
+    check(load(cell.atomic()), me, address, true);
     if (writer & COPY) {
         u64 done = settled(writer, me);
-        if (epoch_of(done) < epoch_of(me)) atomicCAS(&cell->writer, writer, done);  // later readers need not ask
+        if (epoch_of(done) < epoch_of(me)) atomicCAS(cell.writer(), writer, done);  // later readers need not ask
     }
 }
 
-DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
+DEVICE void read_cell(u32 address, Cell cell, u64 me) {
     if (CLOCKS)
         publish_by_clock(cell, me);
     else
@@ -119,42 +135,31 @@ DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
     check_writers(address, cell, me);
 }
 
-DEVICE void check_write(u32 address, Cell* cell, u64 old, u64 me) {
+DEVICE void check_write(u32 address, Cell cell, u64 old, u64 me) {
     bool again = !((old ^ me) & AGENT) && site_of(old) != site_of(me);
     if (again && !(old & COPY)) keep_older(shared_place(address), old, AGENT, AGENT_SITE);
     check(old, me, address, value_of(old) != value_of(me));
-    check(load(&cell->reader), me, address, true);
-    check(load(&cell->other_reader), me, address, true);
-    check(load(&cell->atomic), me, address, true);
+    check(load(cell.reader()), me, address, true);
+    check(load(cell.other()), me, address, true);
+    check(load(cell.atomic()), me, address, true);
 }
 
 // A read of `cells` neighbouring granules. `cell` is generic; `low`, `high`: the thread's stamp.
 SLOW void clsp_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     ROLLED for (u32 i = 0; i < cells; ++i)
-        read_cell(address + (i << C.granule_shift), (Cell*)cell + i, stamp(low, high, site));
-}
-
-// After the readers' stamps were left by the probe: is there a writer?
-SLOW void clsp_has_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
-    u64 me = stamp(low, high, site);
-    ROLLED for (u32 i = 0; i < cells; ++i) {
-        Cell* c = (Cell*)cell + i;
-        if (cells > 1) publish_reader(c, me);  // the probe stopped at the first cell with news
-        u32 at = address + (i << C.granule_shift);
-        check_writers(at, c, me);
-    }
+        read_cell(address + (i << C.granule_shift), Cell{cell + i * sizeof(u64)}, stamp(low, high, site));
 }
 
 // After the writer's stamp was exchanged for ours; `old` is what stood there.
 SLOW void clsp_written(u32 address, u64 cell, u32 low, u32 high, u32 site, u64 old) {
-    check_write(address, (Cell*)cell, old, stamp(low, high, site));
+    check_write(address, Cell{cell}, old, stamp(low, high, site));
 }
 
 SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     u64 me = stamp(low, high, site), kept = me & COPY ? (me & ~(2047ull << 32)) | (copy_group() & 2047ull << 32) : me;
     ROLLED for (u32 i = 0; i < cells; ++i) {
-        Cell* c = (Cell*)cell + i;
-        u64 old = atomicExch(&c->writer, kept);
+        Cell c = Cell{cell + i * sizeof(u64)};
+        u64 old = atomicExch(c.writer(), kept);
         __threadfence_block();
         check_write(address + (i << C.granule_shift), c, old, me);
     }
@@ -163,17 +168,17 @@ SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cel
 SLOW void clsp_atomic(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     u64 me = stamp(low, high, site);
     ROLLED for (u32 i = 0; i < cells; ++i) {
-        Cell* c = (Cell*)cell + i;
-        u64 old = load(&c->atomic);
+        Cell c = Cell{cell + i * sizeof(u64)};
+        u64 old = load(c.atomic());
         if (epoch_of(old) != epoch_of(me) || (CLOCKS && ordered(old, me)))
-            atomicCAS(&c->atomic, old, me);
+            atomicCAS(c.atomic(), old, me);
         else if (!same_moment(old, me) && !(old & MANY))
-            atomicCAS(&c->atomic, old, me | MANY);
+            atomicCAS(c.atomic(), old, me | MANY);
         __threadfence_block();
         u32 at = address + (i << C.granule_shift);
-        check(load(&c->writer), me, at, true);
-        check(load(&c->reader), me, at, true);
-        check(load(&c->other_reader), me, at, true);
+        check(load(c.writer()), me, at, true);
+        check(load(c.reader()), me, at, true);
+        check(load(c.other()), me, at, true);
     }
 }
 

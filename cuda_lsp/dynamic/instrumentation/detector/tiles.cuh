@@ -11,9 +11,9 @@ APART void shared_part(u32 address, u32 bytes, Shadow shadow, u32 low, u32 high,
     u32 first = (address - shadow.base) >> C.granule_shift, granule = 1u << C.granule_shift;
     u64 me = stamp(low | (kind == WRITE ? thread_number() : 0), high, site);
     ROLLED for (u32 at = 0; at < bytes; at += granule) {
-        Cell* cell = (Cell*)shadow.cells + first + (at >> C.granule_shift);
+        Cell cell = {shadow.cells + (first + (at >> C.granule_shift)) * sizeof(u64)};
         if (kind == WRITE) {
-            u64 old = atomicExch(&cell->writer, me);
+            u64 old = atomicExch(cell.writer(), me);
             __threadfence_block();
             check_write(address + at, cell, old, me);
         } else

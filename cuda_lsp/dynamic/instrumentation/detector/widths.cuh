@@ -17,8 +17,8 @@ APART void check_width(u64 old, u64 me, u32 address) {
     if (!atomic_together(site_of(old), site_of(me), true)) check(old, me, address, true);
 }
 
-APART void atomic_of_width(u32 address, Cell* c, u64 me, u32 kind) {
-    u64 old = load(kind & NARROW ? &c->writer : &c->atomic);
+APART void atomic_of_width(u32 address, Cell c, u64 me, u32 kind) {
+    u64 old = load(kind & NARROW ? c.writer() : c.atomic());
     if (kind & LOADS) {
         if (CLOCKS)
             publish_by_clock(c, me);
@@ -26,25 +26,25 @@ APART void atomic_of_width(u32 address, Cell* c, u64 me, u32 kind) {
             publish_reader(c, me);
     } else if (kind & NARROW) {
         u64 mine = me | (thread_number() & 1023);  // what it stores is not known
-        old = atomicExch(&c->writer, mine);
+        old = atomicExch(c.writer(), mine);
         if (!((old ^ me) & AGENT) && site_of(old) != site_of(me) && !(old & COPY))
             keep_older(shared_place(address), old, AGENT, AGENT_SITE);
         check_width(old, me, address);
     } else if (epoch_of(old) != epoch_of(me) || (CLOCKS && ordered(old, me)))
-        atomicCAS(&c->atomic, old, me);
+        atomicCAS(c.atomic(), old, me);
     else if (!same_moment(old, me) && !(old & MANY))
-        atomicCAS(&c->atomic, old, me | MANY);
+        atomicCAS(c.atomic(), old, me | MANY);
     __threadfence_block();
-    if (kind & (NARROW | LOADS)) check_width(load(&c->atomic), me, address);
-    if (!(kind & NARROW) || kind & LOADS) check_width(load(&c->writer), me, address);
+    if (kind & (NARROW | LOADS)) check_width(load(c.atomic()), me, address);
+    if (!(kind & NARROW) || kind & LOADS) check_width(load(c.writer()), me, address);
     if (kind & LOADS) return;
-    check_width(load(&c->reader), me, address);
-    check_width(load(&c->other_reader), me, address);
+    check_width(load(c.reader()), me, address);
+    check_width(load(c.other()), me, address);
 }
 
 SLOW void clsp_atomic_of_width(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     ROLLED for (u32 i = 0; i < cells; ++i)
-        atomic_of_width(address + (i << C.granule_shift), (Cell*)cell + i, stamp(low, high, site), C.widths[site]);
+        atomic_of_width(address + (i << C.granule_shift), Cell{cell + i * sizeof(u64)}, stamp(low, high, site), C.widths[site]);
 }
 
 // ------------------------------------------------------------------------------------ global memory
@@ -77,7 +77,7 @@ APART void g_atomic_of_width(GlobalCell* cell, u64 me, u64 at, u32 kind) {
 SLOW u32 clsp_global_of_width(u64 address, u32 low, u32 high, u32 info) {
     u32 bytes = info >> 16 & 255, site = info & 65535;
     const Range* range = range_of(address, bytes);
-    if (!range || !range->cells) return clsp_bounds(address, info);
+    if (!range || !range->cells || range->cells & WRITERS) return clsp_bounds(address, info);
     GlobalCell* cells = (GlobalCell*)range->cells + ((address - range->start) >> C.global_shift);
     u32 count = bytes >> C.global_shift ? bytes >> C.global_shift : 1;
     u64 me = global_stamp(low, high, site, WRITE);

@@ -68,19 +68,41 @@ bool granted(Kind kind, size_t size) {
     return false;
 }
 
-bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason) {
+bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason,
+           dim3 cluster = dim3(1, 1, 1)) {
     std::lock_guard<std::recursive_mutex> guard(turn);
     auto found = names().find(function);
     if (!callback || found == names().end()) return false;
-    unsigned shape[8] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason};
+    unsigned shape[11] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason,
+                          cluster.x, cluster.y, cluster.z};
     return callback(found->second.c_str(), shape, arguments);
 }
 
-bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+bool is_captured(cudaStream_t stream) {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    bool graph = cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone;
-    return asked(function, grid, block, arguments, shared, graph ? IN_A_GRAPH : NONE);
+    return cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone;
 }
+
+// What is captured is launched when its graph is (`replay.cpp`).
+bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+    return !is_captured(stream) && asked(function, grid, block, arguments, shared, NONE);
+}
+
+#if CUDART_VERSION >= 11080
+// Attributes of a launch that we may leave out: permissions, as to start early, and hints.
+bool allowed(cudaLaunchAttributeID which) {
+    switch ((int)which) {
+        case cudaLaunchAttributeIgnore:
+        case cudaLaunchAttributeCooperative:
+        case cudaLaunchAttributeAccessPolicyWindow:
+        case cudaLaunchAttributeSynchronizationPolicy:
+        case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+        case cudaLaunchAttributeProgrammaticStreamSerialization:
+        case cudaLaunchAttributePriority: return true;
+        default: return false;
+    }
+}
+#endif
 
 cudaError_t refused();
 
@@ -181,21 +203,21 @@ WRAP(cudaError_t, cudaLaunchCooperativeKernel,
 }
 #if CUDART_VERSION >= 11080
 WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
-    bool plain = true;  // a cluster or an early start is not ours to give
-    for (unsigned i = 0; i < config->numAttrs; ++i) plain &= config->attrs[i].id == cudaLaunchAttributeCooperative;
-    dim3 grid = config->gridDim, block = config->blockDim;
-    size_t shared = config->dynamicSmemBytes;
-    if (!plain) asked(function, grid, block, arguments, shared, WITH_ATTRIBUTES);
-    if (plain && taken(function, grid, block, arguments, shared, config->stream)) return cudaSuccess;
+    dim3 cluster(1, 1, 1);
+    Reason reason = NONE;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const cudaLaunchAttribute& one = config->attrs[i];
+        if (one.id == cudaLaunchAttributeClusterDimension)
+            cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+        else if (!allowed(one.id))
+            reason = WITH_ATTRIBUTES;
+    }
+    if (!is_captured(config->stream) && asked(function, config->gridDim, config->blockDim, arguments,
+                                              config->dynamicSmemBytes, reason, cluster))
+        return cudaSuccess;
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 #endif
-WRAP(cudaError_t, cudaGraphAddKernelNode,
-     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
-      const cudaKernelNodeParams* kernel)) {
-    asked(kernel->func, kernel->gridDim, kernel->blockDim, kernel->kernelParams, kernel->sharedMemBytes, IN_A_GRAPH);
-    return __real_cudaGraphAddKernelNode(node, graph, before, count, kernel);
-}
 WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) {
     return within(DEVICE, size, p, [=] { return __real_cudaMalloc(p, size); });
 }

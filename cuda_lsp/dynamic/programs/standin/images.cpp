@@ -152,7 +152,10 @@ API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
     }
     return cudaSuccess;
 }
-API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t) { return cudaMemcpy3D(p); }
+API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* given, cudaStream_t stream) {
+    cudaMemcpy3DParms p = *given;
+    return in_turn(stream, cudaGraphNodeTypeMemcpy, [=] { return cudaMemcpy3D(&p); });
+}
 
 API cudaError_t cudaCreateTextureObject(cudaTextureObject_t* out, const cudaResourceDesc* resource,
                                         const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {

@@ -17,7 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -107,6 +109,11 @@ cudaError_t said(cudaError_t error) {
     if (error != cudaSuccess) last = error;
     return error;
 }
+
+// Work for a stream: done at once, unless what the stream does is captured for a graph (`graphs.cpp`).
+cudaError_t in_turn(cudaStream_t stream, cudaGraphNodeType type, std::function<cudaError_t()> work);
+cudaError_t launched_in(cudaStream_t stream, const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
+                        bool together);
 
 cudaError_t broken = cudaSuccess;  // why a kernel ended: whoever waits for it is told, again and again
 
@@ -235,33 +242,37 @@ API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
     return cudaSuccess;
 }
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                   cudaStream_t) {
-    return launched((const void*)kernel, grid, block, arguments, shared, false);
+                                   cudaStream_t stream) {
+    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, false);
 }
 API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                        cudaStream_t) {
-    return launched((const void*)kernel, grid, block, arguments, shared, false);
+                                        cudaStream_t stream) {
+    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, false);
 }
 
 // ---------------------------------------------------------------------------------------- launches
 
-API cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
-    return launched(f, grid, block, arguments, shared, false);
+API cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                 cudaStream_t stream) {
+    return launched_in(stream, f, grid, block, arguments, shared, false);
 }
 API cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                            cudaStream_t) {
-    return launched(f, grid, block, arguments, shared, true);
+                                            cudaStream_t stream) {
+    return launched_in(stream, f, grid, block, arguments, shared, true);
 }
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* f, void** arguments) {
     bool together = false;
     for (unsigned k = 0; k < config->numAttrs; ++k)
         if (config->attrs[k].id == cudaLaunchAttributeCooperative) together = config->attrs[k].val.cooperative;
         else if (config->attrs[k].id == cudaLaunchAttributeClusterDimension) return said(cudaErrorNotSupported);
-    return launched(f, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, together);
+    return launched_in(config->stream, f, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                       together);
 }
-API cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t f, void* data) {
-    f(data);
-    return cudaSuccess;
+API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void* data) {
+    return in_turn(stream, cudaGraphNodeTypeHost, [=] {
+        f(data);
+        return cudaSuccess;
+    });
 }
 API cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 API cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
@@ -318,28 +329,32 @@ API cudaError_t cudaHostRegister(void*, size_t, unsigned) { return said(cudaErro
 API cudaError_t cudaHostUnregister(void*) { return said(cudaErrorNotSupported); }
 
 API cudaError_t cudaMemcpy(void* t, const void* s, size_t n, cudaMemcpyKind) { return copy(t, s, n); }
-API cudaError_t cudaMemcpyAsync(void* t, const void* s, size_t n, cudaMemcpyKind, cudaStream_t) { return copy(t, s, n); }
+API cudaError_t cudaMemcpyAsync(void* t, const void* s, size_t n, cudaMemcpyKind, cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemcpy, [=] { return copy(t, s, n); });
+}
 API cudaError_t cudaMemcpyPeer(void* t, int, const void* s, int, size_t n) { return copy(t, s, n); }
 API cudaError_t cudaMemcpyPeerAsync(void* t, int, const void* s, int, size_t n, cudaStream_t) { return copy(t, s, n); }
 API cudaError_t cudaMemcpy2D(void* t, size_t tp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind) {
     return copy_rows(t, tp, s, sp, w, h);
 }
 API cudaError_t cudaMemcpy2DAsync(void* t, size_t tp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind,
-                                  cudaStream_t) {
-    return copy_rows(t, tp, s, sp, w, h);
+                                  cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemcpy, [=] { return copy_rows(t, tp, s, sp, w, h); });
 }
 API cudaError_t cudaMemset(void* t, int value, size_t n) {
     if (n && !on_device(t)) return said(cudaErrorInvalidValue);
     memset(t, value, n);
     return cudaSuccess;
 }
-API cudaError_t cudaMemsetAsync(void* t, int value, size_t n, cudaStream_t) { return cudaMemset(t, value, n); }
+API cudaError_t cudaMemsetAsync(void* t, int value, size_t n, cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemset, [=] { return cudaMemset(t, value, n); });
+}
 API cudaError_t cudaMemset2D(void* t, size_t pitch, int value, size_t w, size_t h) {
     for (size_t row = 0; row < h; ++row) memset((char*)t + row * pitch, value, w);
     return cudaSuccess;
 }
-API cudaError_t cudaMemset2DAsync(void* t, size_t pitch, int value, size_t w, size_t h, cudaStream_t) {
-    return cudaMemset2D(t, pitch, value, w, h);
+API cudaError_t cudaMemset2DAsync(void* t, size_t pitch, int value, size_t w, size_t h, cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemset, [=] { return cudaMemset2D(t, pitch, value, w, h); });
 }
 API cudaError_t cudaGetSymbolAddress(void** out, const void* symbol) {
     *out = address_of(symbol);
@@ -353,16 +368,16 @@ API cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* s, size_t n, 
     return t ? copy(t + offset, s, n) : said(cudaErrorInvalidSymbol);
 }
 API cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* s, size_t n, size_t offset,
-                                        cudaMemcpyKind kind, cudaStream_t) {
-    return cudaMemcpyToSymbol(symbol, s, n, offset, kind);
+                                        cudaMemcpyKind kind, cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemcpy, [=] { return cudaMemcpyToSymbol(symbol, s, n, offset, kind); });
 }
 API cudaError_t cudaMemcpyFromSymbol(void* t, const void* symbol, size_t n, size_t offset, cudaMemcpyKind) {
     char* s = address_of(symbol);
     return s ? copy(t, s + offset, n) : said(cudaErrorInvalidSymbol);
 }
 API cudaError_t cudaMemcpyFromSymbolAsync(void* t, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind,
-                                          cudaStream_t) {
-    return cudaMemcpyFromSymbol(t, symbol, n, offset, kind);
+                                          cudaStream_t stream) {
+    return in_turn(stream, cudaGraphNodeTypeMemcpy, [=] { return cudaMemcpyFromSymbol(t, symbol, n, offset, kind); });
 }
 API cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
     connect();
@@ -580,10 +595,6 @@ API cudaError_t cudaStreamQuery(cudaStream_t) { return said(broken); }
 API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t f, void* data, unsigned) {
     f(stream, cudaSuccess, data);
-    return cudaSuccess;
-}
-API cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* out) {
-    *out = cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 API cudaError_t cudaEventCreate(cudaEvent_t* out) {

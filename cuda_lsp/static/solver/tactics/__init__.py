@@ -25,8 +25,8 @@ from cuda_lsp.static.solver.tactics import (
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
 _OF_ADDRESSES: tuple[Tactic, ...] = (
-    digits.differ,  # threads with one address are one thread, by its digits
     threads.apart,  # those of a block, where nothing else has a part in their addresses
+    digits.differ,  # threads with one address are one thread, by its digits
     one_to_one.injective,  # rotations, xor, bit reversal
     digits.differ_when_turned,  # by a shift that is not negative
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
@@ -46,6 +46,7 @@ _CHEAP: tuple[Tactic, ...] = (
 PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
+    (threads.apart,),  # which asks nobody
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (

@@ -82,7 +82,7 @@ def _simpler(p: Problem, facts: Term) -> Problem:
     """With values for what the guards let have one only, and without cuts that change nothing."""
     put_in = t.replacing(dict(_values(t.conjuncts(p.guards))))
     where = t.and_(facts, p.guards)
-    first, second = (t.recombined(t.unwrapped(put_in(x), where)) for x in p.offsets)
+    first, second = (t.recombined(t.unwrapped(t.chosen(put_in(x), where), where)) for x in p.offsets)
     sizes = p.pair.first.size, p.pair.second.size
     if not (sizes[0].is_const and sizes[1].is_const):
         return p

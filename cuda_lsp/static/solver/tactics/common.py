@@ -1,4 +1,4 @@
-"""Pairs that differ in conditions on data only, proved at once: without these conditions they are one."""
+"""Pairs that differ in conditions on data only, proved at once: with what all ask for they are one pair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def put_into_groups(pairs: Iterable[OpenPair]) -> None:
     groups: dict[Term, Group] = {}
     for pair in pairs:
         key = t.and_(pair.facts, pair.p.overlap, _without_data(pair.p.guards, pair.query))
-        pair.group = groups.setdefault(key, Group())
+        pair.group = groups.setdefault(key, Group(pair.p.guards))
+        shared = set(t.conjuncts(pair.p.guards))
+        pair.group.guards = t.and_(*(c for c in t.conjuncts(pair.group.guards) if c in shared))
         pair.group.members += 1
 
 
@@ -29,7 +31,7 @@ def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
     def in_common(pair: OpenPair) -> Proved | None:
         group = pair.group
         if group.members > 1 and proofs not in group.answers:
-            common = evolve(pair.p, guards=_without_data(pair.p.guards, pair.query))
+            common = evolve(pair.p, guards=group.guards)
             if group.meet is None:
                 group.meet = any(meetings(common, pair.facts, pair.query))
             answer = None if group.meet else first_answer(proofs, evolve(pair, p=common))

@@ -8,9 +8,11 @@ from cuda_lsp.ir.program import BID
 from cuda_lsp.static.solver.query import is_linear
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
+from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.digits import digits_of
+from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.sizes import FIRST, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS
 
@@ -26,16 +28,45 @@ def differ_when_turned(pair: OpenPair) -> Proved | None:
 
 
 def differ_in_rows(pair: OpenPair) -> Proved | None:
-    """The same in a grid that has no more blocks along an axis than the row that they make has columns.
+    """The same where columns that nothing bounds in the source stay within their rows.
 
-    Of a grid that nothing tells, and where no condition is about the index of its blocks or the row.
+    That are blocks of a grid that nothing tells, where no condition is about the index or the row, and what
+    memory alone bounds: who owns a row knows what it holds.
     """
-    p, where = pair.p, pair.query.where
-    if pair.launch is None or p.pair.relation.same_block:
+    if pair.launch is None:
         return None
-    told = {x for condition in t.conjuncts(p.guards) for x in t.subterms(condition)}
-    indices = (where.axes[axis] for axis in BID)
-    return _differ(pair, [x for x in indices if x.hi >= UNTOLD_BLOCKS and not told & set(_copies(x))])
+    columns = (*_blocks(pair), *_bounded_by_memory(pair))
+    return _differ(pair, columns) if columns else None
+
+
+def _blocks(pair: OpenPair) -> list[Term]:
+    """Indices of the first thread's block that no condition is about."""
+    if pair.p.pair.relation.same_block:
+        return []
+    told = {x for condition in t.conjuncts(pair.p.guards) for x in t.subterms(condition)}
+    indices = (pair.query.where.axes[axis] for axis in BID)
+    copies = (_copies(x) for x in indices if x.hi >= UNTOLD_BLOCKS)
+    return [first for first, second in copies if first not in told and second not in told]
+
+
+def _bounded_by_memory(pair: OpenPair) -> list[Term]:
+    """``k`` of the first thread where ``k < count[row]``, and no other condition is about it."""
+    guards = [c for c in t.conjuncts(pair.p.guards) if side(c) == FIRST and c.op is Op.LE]
+    found: list[Term] = []
+    for guard in guards:
+        sums = t.monomials(guard.args[0])
+        limit = [m for m, c in sums.items() if c < 0 and m]
+        column = t.from_monomials({m: c for m, c in sums.items() if c > 0 and m})
+        if len(limit) == 1 and _is_memory(limit[0], pair) and column.lo >= 0:
+            names = {x for x in t.subterms(column) if x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0])}
+            if names and not any(names & set(t.subterms(other)) for other in guards if other is not guard):
+                found.append(column)
+    return found
+
+
+def _is_memory(atoms: t.Monomial, pair: OpenPair) -> bool:
+    facts = pair.query.summary.facts
+    return len(atoms) == 1 and atoms[0].op is Op.APPLY and base_name(atoms[0].args[0]) not in facts
 
 
 def _copies(symbol: Term) -> tuple[Term, Term]:

@@ -10,23 +10,28 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.ir.program import GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.tactics import digits, rows
+from cuda_lsp.static.solver.tactics import digits, rows, threads
 from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.sizes import SHARED, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
 
-_PROOFS = (digits.differ, digits.differ_in_rows, rows.apart)
+_PROOFS = (threads.apart, digits.differ, digits.differ_in_rows, rows.apart)
 _TAKEN = "32-bit indices do not overflow"
 
 
 def none(pair: OpenPair) -> Proved | None:
     """The pair with what such indices are where nothing overflows, proved by what reads addresses."""
     p, query = pair.p, pair.query
-    if pair.launch is None or not any(x.op is Op.WRAP for x in t.subterms(p.overlap)):
+    parts = list(t.subterms(p.overlap))
+    if pair.launch is None or not any(x.op is Op.WRAP for x in parts):
         return None
+    if any(x.op is Op.ITE and side(x.args[0]) == SHARED for x in parts):
+        return None  # each of its layouts is looked at by itself
     memo: dict[Term, Term] = {}
 
     def plain(term: Term) -> Term:
@@ -58,9 +63,9 @@ def _index(part: Term, query: Query) -> Term | None:
 
 
 def _is_size(atom: Term, query: Query) -> bool:
-    """A parameter, or a quotient of parameters."""
+    """A parameter, an extent of a grid that nothing tells, or a quotient of such."""
     if atom.op is Op.SYMBOL:
-        return atom.args[0] in query.where.free
+        return atom.args[0] in query.where.free or atom in (query.where.axes[axis] for axis in GDIM)
     if atom.op not in (Op.DIV, Op.FLOOR_DIV):
         return False
     leaves = {x for part in atom.parts for x in t.subterms(part) if not x.parts and not x.is_const}

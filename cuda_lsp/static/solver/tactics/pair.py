@@ -12,6 +12,7 @@ from cuda_lsp.static.findings.conditions import Doubt
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
+from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import Pair
 from cuda_lsp.static.symbolic.terms import Term
@@ -51,11 +52,12 @@ Answer = Proved | Shown | GaveUp
 
 @define(eq=False)
 class Group:
-    """Pairs that differ in conditions on data only.
+    """Pairs that differ in conditions on data only. ``guards``: the conditions that all have.
 
     ``answers``: for all of them, by the tactics that were asked for it; ``meet``: whether they do in a row.
     """
 
+    guards: Term = t.TRUE
     members: int = 0
     answers: dict[tuple[Tactic, ...], Proved | None] = field(
         factory=dict["tuple[Tactic, ...]", "Proved | None"]

@@ -1,20 +1,20 @@
-"""Addresses that hang on the thread's index in its block alone: all threads of the block, one by one.
+"""Addresses that hang on the thread's index in its block alone, and on rounds of short loops: one by one.
 
-Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``). Where all else of
-the two addresses is the same for both threads, a table of a block's threads tells at once whether two meet.
+Tiles are written in orders that no digits show (``(y % 8 / 2 * 4 + y / 8) * 2 + y % 2``), and in a few
+rounds. Where all else of the two addresses is the same for both threads, a table of a block's threads, in
+each of their rounds, tells at once whether two meet.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 
 from cuda_lsp.ir.program import TID
 from cuda_lsp.model import MAX_BLOCK_THREADS
-from cuda_lsp.static import work
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
+from cuda_lsp.static import budgets, work
+from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.sizes import FIRST, SECOND, SHARED, side
 from cuda_lsp.static.symbolic.tabulate import Column, tabulated
@@ -43,27 +43,60 @@ def apart(pair: OpenPair) -> Proved | None:
 
 
 def _by_thread(address: Term, axes: list[Term], thread: int, guards: Term) -> tuple[Column, Column] | None:
-    """The address in each thread of the block, and which of them come by; None: it hangs on more."""
-    extents = [int(axis.hi) + 1 for axis in axes]
-    every = np.array(list(itertools.product(*map(range, extents))), np.int64)
-    columns = {
-        t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi): every[:, i]
-        for i, axis in enumerate(axes) if not axis.is_const
-    }  # fmt: skip
-    work.DONE.instructions += len(every)
-    values = tabulated(address, columns) if columns else None
+    """Numbers of threads, and their addresses in rounds in which they come by; None: it hangs on more."""
+    own = t.and_(*(c for c in t.conjuncts(guards) if side(c) == (FIRST if thread == 1 else SECOND)))
+    of_thread = [
+        t.symbol(f"{axis.args[0]}#{thread}", axis.args[1], axis.lo, axis.hi) for axis in axes
+        if not axis.is_const
+    ]  # fmt: skip
+    known = _with_rounds_bounded(address, of_thread, own)
+    if known is None:
+        return None
+    (address, own), symbols = known
+    extents = [int(x.hi - x.lo) + 1 for x in symbols]
+    count = math.prod(extents)
+    if not of_thread or count > budgets.MOST_TABLE:
+        return None
+    work.DONE.instructions += budgets.TABLE_INSTRUCTIONS + count // budgets.TABLE_INSTRUCTIONS
+    every = np.indices(extents, np.int64).reshape(len(symbols), count)
+    columns = {x: every[i] + int(x.lo) for i, x in enumerate(symbols)}
+    values = tabulated(address, columns)
     if values is None:
         return None
-    live = np.ones(len(every), bool)
-    for guard in t.conjuncts(guards):
-        holds = tabulated(guard, columns) if side(guard) == (FIRST if thread == 1 else SECOND) else None
+    live = np.ones(len(values), bool)
+    for guard in t.conjuncts(own):
+        holds = tabulated(guard, columns)
         live = live & holds if holds is not None else live
-    return values, live
+    number = np.zeros(len(values), np.int64)
+    for x in of_thread:
+        number = number * int(x.hi + 1) + columns[x]
+    return number[live], values[live]
 
 
-def _meet(ours: Column, mine: Column, theirs: Column, others: Column) -> bool:
-    """Two different threads have one value. ``mine``, ``others``: those that come by."""
-    there = np.sort(theirs[others])
-    found = np.searchsorted(there, ours, "right") - np.searchsorted(there, ours, "left")
-    itself = others & (ours == theirs)
-    return bool((mine & (found > itself)).any())
+def _with_rounds_bounded(
+    address: Term, of_thread: list[Term], guards: Term
+) -> tuple[tuple[Term, Term], list[Term]] | None:
+    """Address and guards with counters of rounds that know how far they go, and all that they hang on.
+
+    None: nothing tells how far, or they hang on more.
+    """
+    bounds, counters = t.bounds_of(guards), dict[Term, Term]()
+    for x in t.subterms(address):
+        if x.op is Op.SYMBOL and x not in of_thread:
+            low, high = bounds.get(x, (x.lo, x.hi))
+            if not (side(x) and ROUND.fullmatch(x.args[0]) and 0 <= high - low < budgets.MOST_TABLE):
+                return None
+            counters[x] = t.symbol(*x.args, low, high)
+    bounded = t.replacing(counters)
+    symbols = [x for x in counters.values() if not x.is_const]
+    return (bounded(address), bounded(guards)), [*of_thread, *symbols]
+
+
+def _meet(our_threads: Column, ours: Column, their_threads: Column, theirs: Column) -> bool:
+    """Two different threads have one address."""
+    order = np.lexsort((their_threads, theirs))
+    threads, places = their_threads[order], theirs[order]
+    begin, end = np.searchsorted(places, ours, "left"), np.searchsorted(places, ours, "right")
+    some = begin < end
+    least, most, mine = threads[begin[some]], threads[end[some] - 1], our_threads[some]
+    return bool(((least != mine) | (most != mine)).any())

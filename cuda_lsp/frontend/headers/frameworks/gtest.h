@@ -1,0 +1,27 @@
+// Tests are functions: what they launch tells which instances of kernels there are.
+struct __cuda_lsp_test_message { template <class T> const __cuda_lsp_test_message& operator<<(const T&) const { return *this; } };
+template <class... T> __cuda_lsp_test_message __cuda_lsp_tested(const T&...);
+namespace testing { struct Test {}; template <class T> struct TestWithParam : Test { const T& GetParam() const; }; }
+#define TEST(suite, name) void __test_##suite##_##name()
+#define TEST_F(suite, name) struct __test_##suite##_##name : suite { void run(); }; void __test_##suite##_##name::run()
+#define TEST_P(suite, name) TEST_F(suite, name)
+#define ASSERT_TRUE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_FALSE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_EQ(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_NE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_LT(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_LE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_GT(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_GE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_NEAR(...) __cuda_lsp_tested(__VA_ARGS__)
+#define ASSERT_FLOAT_EQ(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_TRUE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_FALSE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_EQ(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_NE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_LT(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_LE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_GT(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_GE(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_NEAR(...) __cuda_lsp_tested(__VA_ARGS__)
+#define EXPECT_FLOAT_EQ(...) __cuda_lsp_tested(__VA_ARGS__)

@@ -1,0 +1,179 @@
+"""Constants in records that launches pass by value: ``Args p{d, 100, 96}; p.rows = 60; k<<<…>>>(p)``.
+
+Read from text. A field has the value that the record is made with, or that of the last assignment before
+the launch, where every way to the launch comes by it. A wrong constant could hide a bug: of a record that
+anything else may write to, nothing is told, and values are told apart by their order only for structures
+without bases, constructors and arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.known_values import Given
+from cuda_lsp.frontend.host.text import HostText, split_arguments
+
+_NAME = r"[A-Za-z_]\w*"
+_MADE = re.compile(rf"\A({_NAME})\s?(?:<[^<>{{}}]*>\s?)?\{{([^{{}}]*)\}}\Z")
+_RECORD = re.compile(
+    rf"(?<=[;{{}}])\s?(?:(?:const|struct)\s){{0,2}}({_NAME})(?:<[^<>;{{}}]{{0,200}}>)?\s({_NAME})"
+    rf"\s?(?:;|(?:=\s?(?:{_NAME}\s?)?)?\{{([^{{}};]{{0,1000}})\}}\s?;)"
+)
+_DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
+_FIELD = re.compile(rf"\s?\.\s?({_NAME})")
+_ASSIGNED = re.compile(r"\s?=(?!=)\s?([^;{}]{1,200});")
+_OTHERWISE = re.compile(r"\s?([\[.(]|(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
+_STATEMENT_ENDS = (";", "{", "}")
+_CHANGED = re.compile(r"(?:(?<!&)&|\+\+|--)\s?\Z")
+_LAUNCHED = re.compile(r">>>\s?\Z")
+_DECLARED = re.compile(rf"\A[\s*&]*({_NAME})\s?(?:=[^=]*)?\Z")
+_FUNCTION = re.compile(r"\)\s?(?:(?:const|noexcept|override|final)\s?){0,3}\Z")
+_OTHER_WORDS = re.compile(r"\b(?:private|protected|public|static|using|typedef|union|struct|enum)\b|#")
+_NO_RECORDS = {
+    "return", "delete", "throw", "else", "case", "goto", "new", "using", "typename", "auto", "void", "bool",
+    "char", "short", "int", "long", "signed", "unsigned", "float", "double", "size_t", "dim3",
+}  # fmt: skip
+Write = tuple[str | None, int]
+"""What is written, None: nobody knows, and where."""
+_LONGEST = 2000
+"""Characters of a structure that is read."""
+
+
+class PassedFields:
+    """The records of one file."""
+
+    def __init__(self, constants: HostConstants) -> None:
+        self._constants = constants
+        self._text = constants.text
+        self._records: dict[str, list[re.Match[str]]] = {}
+        for match in _RECORD.finditer(self._text.plain):
+            if match[1] not in _NO_RECORDS:
+                self._records.setdefault(match[2], []).append(match)
+        self._structures: dict[str, list[str] | None] = {}
+        self._written: dict[int, Mapping[str, Write] | None] = {}  # by the place of the declaration
+
+    def constants(self, arguments: Sequence[str], at: int, given: Given) -> dict[tuple[int, str], int]:
+        """What is known of the arguments of a launch, by position and the field's name."""
+        found: dict[tuple[int, str], int] = {}
+        for position, argument in enumerate(arguments):
+            for field, text, place in self._held(argument.strip(), at):
+                value = self._constants.integer(text, place, given)
+                if value is not None:
+                    found[position, field] = value
+        return found
+
+    def _held(self, argument: str, at: int) -> Iterator[tuple[str, str, int]]:
+        """What an argument's fields hold, and where that is written."""
+        made = _MADE.match(argument)
+        if made is not None:
+            yield from ((field, text, at) for field, text in self._parts(made[1], made[2]))
+        elif argument in self._records:
+            yield from self._of_variable(argument, at)
+
+    def _of_variable(self, name: str, at: int) -> Iterator[tuple[str, str, int]]:
+        functions = self._constants.functions
+        function = functions.around(at)
+        if function is None or functions.jumps(function):
+            return
+        every = (m for m in self._records[name] if function.body <= m.start() < at)
+        declaration, *others = (*itertools.islice(every, 2), None, None)[:2]
+        if declaration is None or others != [None]:
+            return
+        place = declaration.start(1)
+        if place not in self._written:
+            self._written[place] = _writes(self._text.plain, name, declaration.end(), function.end)
+        writes = self._written[place]
+        if writes is None or not self._constants.comes_by(place, at):
+            return
+        made = self._parts(declaration[1], declaration[3] or "")
+        yield from ((field, text, place) for field, text in made if field not in writes)
+        for field, (text, last) in writes.items():
+            if text is not None and last < at and self._constants.comes_by(last, at):
+                yield field, text, last
+
+    def _parts(self, type_: str, made: str) -> Iterator[tuple[str, str]]:
+        """What a record is made of, by field."""
+        parts = [part for part in split_arguments(made) if part.strip()]
+        designated = [_DESIGNATED.match(part) for part in parts]
+        if any(designated):
+            yield from ((named[1], named[2]) for named in designated if named is not None)
+        elif parts:
+            if type_ not in self._structures:
+                self._structures[type_] = _fields(self._text, type_)
+            yield from zip(self._structures[type_] or (), parts, strict=False)
+
+
+def _writes(plain: str, name: str, begin: int, end: int) -> Mapping[str, Write] | None:
+    """By field: what is assigned last, None where that is not plain. None: anything may be written."""
+    found: dict[str, Write] = {}
+    for use in re.compile(rf"(?<![\w.>:]){name}\b").finditer(plain, begin, end):
+        changed = _CHANGED.search(plain, max(0, use.start() - 4), use.start()) is not None
+        field = _FIELD.match(plain, use.end())
+        if field is None:
+            if changed or not _is_launched(plain, use.start()):
+                return None
+            continue
+        assigned, other = _ASSIGNED.match(plain, field.end()), _OTHERWISE.match(plain, field.end())
+        if other is not None and other[1] == "(":
+            return None  # a function of the record
+        before = plain[max(0, use.start() - 2) : use.start()].rstrip()[-1:]
+        if assigned is not None and before in _STATEMENT_ENDS:
+            found[field[1]] = (assigned[1], use.start())
+        elif changed or other is not None:
+            found[field[1]] = (None, use.start())
+    return found
+
+
+def _is_launched(plain: str, place: int) -> bool:
+    """Whether a name is an argument of a launch, which copies it."""
+    depth = 0
+    for opening in range(place - 1, max(0, place - _LONGEST), -1):
+        match plain[opening]:
+            case ";" | "{" | "}":
+                return False
+            case ")":
+                depth += 1
+            case "(" if depth:
+                depth -= 1
+            case "(":
+                return _LAUNCHED.search(plain, max(0, opening - 4), opening) is not None
+            case _:
+                pass
+    return False
+
+
+def _fields(text: HostText, type_: str) -> list[str] | None:
+    """The fields of a structure in their order; None where it is more than they."""
+    heads = list(re.compile(rf"\bstruct\s{type_}\s?([:{{])").finditer(text.plain))
+    opening = heads[0].end() - 1 if len(heads) == 1 and heads[0][1] == "{" else -1
+    closing = text.braces.closing.get(opening, -1)
+    if not 0 <= opening < closing < opening + _LONGEST:
+        return None
+    found: list[str] = []
+    for piece, has_body in _statements(text, opening + 1, closing):
+        if _OTHER_WORDS.search(piece) or re.search(rf"\b{type_}\s?\(", piece):
+            return None
+        if has_body and _FUNCTION.search(piece):
+            continue
+        first, *others = split_arguments(piece)
+        _, _, last = re.sub(r"=.*", "", first, flags=re.S).strip().rpartition(" ")
+        for declarator in (last, *others) if piece.strip() else ():
+            name = _DECLARED.match(declarator)
+            if name is None:
+                return None
+            found.append(name[1])
+    return found
+
+
+def _statements(text: HostText, begin: int, end: int) -> Iterator[tuple[str, bool]]:
+    """The statements of a structure, and whether a body in braces follows, which is left out."""
+    start = at = begin
+    while at < end:
+        if text.plain[at] in "{;":
+            yield text.plain[start:at], text.plain[at] == "{"
+            at = text.braces.closing.get(at, at)
+            start = at + 1
+        at += 1

@@ -1,0 +1,116 @@
+"""Which lanes have one and the same value, though nobody knows which: numbers of values, lane by lane.
+
+What is computed alike from equal values is equal (value numbering, Kildall 1973, of all lanes at once): a
+value read from memory that nobody writes has its offset's number, what is shuffled that of the lane it came
+from, what a tile reduces that of all that its lanes offer. ``x + y`` is ``y + x``, in floating point too, so
+that after ``v += shfl_xor(v, 16)`` two lanes agree, and after five such steps all of a warp. The full mask is
+taken at its word: lanes that it names and that do not come are told as a divergence of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+from attrs import define, field
+
+from cuda_lsp.ir.exchanges import EXCHANGES, TILE_REDUCTION, Exchange, Reach, source_lane
+from cuda_lsp.ir.program import BinaryOp
+from cuda_lsp.model import WARP_SIZE, Space
+from cuda_lsp.static.execution.values import ONE_OF, Data, Lanes, Scalar, Spread
+
+_FULL = (1 << WARP_SIZE) - 1
+_COMMUTATIVE = frozenset(
+    {BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.BAND, BinaryOp.BOR, BinaryOp.BXOR}
+)
+
+
+@define
+class EqualValues:
+    """The numbers of values in ``lanes`` lanes, blocks of ``threads``. Equal numbers: equal values.
+
+    That holds in one round of the loops around: a value is asked for with others of its round.
+    """
+
+    lanes: int
+    threads: int
+    _numbers: dict[object, int] = field(factory=dict[object, int])
+    _known: dict[int, tuple[Scalar, Lanes]] = field(factory=dict[int, tuple[Scalar, Lanes]])
+
+    def of(self, value: Scalar) -> Lanes:
+        """The number of the value in every lane, ``(lanes,)``."""
+        if isinstance(value, int):
+            return np.full(self.lanes, self._number(("integer", value)))
+        known = self._known.get(id(value))
+        if known is None:
+            numbers = self._of_data(value) if isinstance(value, Data) else self._of_lanes(value)
+            known = self._known[id(value)] = (value, numbers)
+        return known[1]
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _each(self, keys: Iterable[object]) -> Lanes:
+        return np.fromiter((self._number(key) for key in keys), np.int64, self.lanes)
+
+    def _of_lanes(self, value: Lanes) -> Lanes:
+        if value.ndim > 1 and value.size > value.shape[-1]:
+            return self._each((id(value), lane) for lane in range(self.lanes))  # one of several rounds
+        flat = np.broadcast_to(np.reshape(value, -1), (self.lanes,))
+        return self._each(("integer", int(v)) for v in flat)
+
+    def _of_data(self, value: Data) -> Lanes:
+        within = {Spread.GRID: self.lanes, Spread.BLOCK: self.threads}.get(value.spread)
+        if within is not None:
+            return self._each((value.serial, lane // within) for lane in range(self.lanes))
+        made = self._made(value) if value.made is not None else None
+        return self._each((value.serial, lane) for lane in range(self.lanes)) if made is None else made
+
+    def _made(self, value: Data) -> Lanes | None:
+        assert value.made is not None
+        name, operands = value.made
+        row = EXCHANGES.get(name) if isinstance(name, str) else None
+        if row is not None:
+            return self._exchanged(row, operands)
+        if name == TILE_REDUCTION:
+            size = operands[1]
+            return self._by_tiles(name, operands[0], size) if isinstance(size, int) else None
+        if name == ONE_OF and isinstance(operands[0], np.ndarray) and operands[0].ndim == 1:
+            return np.where(operands[0].astype(bool), self.of(operands[1]), self.of(operands[2]))
+        parts = [self.of(operand) for operand in operands]
+        words = cast("tuple[object, ...]", name) if isinstance(name, tuple) else (None,)
+        if words[-1] is Space.SHARED:
+            parts.append(np.arange(self.lanes) // self.threads)  # each block has its own
+        if words[0] in _COMMUTATIVE and len(parts) == 2:
+            parts = [np.minimum(*parts), np.maximum(*parts)]
+        rows = np.stack(parts, axis=1).tolist()
+        return self._each((value.made[0], *row) for row in rows)
+
+    def _by_tiles(self, name: object, value: Scalar, size: int) -> Lanes | None:
+        """A result for each tile, one where its lanes offer the same; None: the last tile is not whole."""
+        if self.threads % size:
+            return None
+        offered = np.reshape(self.of(value), (-1, size))
+        of_tiles = [self._number((name, *tile)) for tile in offered.tolist()]
+        return np.repeat(np.array(of_tiles), size)
+
+    def _exchanged(self, row: Exchange, operands: tuple[Scalar, ...]) -> Lanes | None:
+        """What lanes get of one another, all of them taking part; None: not all do."""
+        if not row.masked or operands[0] != _FULL or self.threads % WARP_SIZE:
+            return None
+        if row.offered is None:
+            return None
+        if row.reach is Reach.WARP:
+            return self._by_tiles(row.name, operands[row.offered], WARP_SIZE)
+        if row.source is None:
+            return None
+        by, *rest = operands[row.offered + 1 :]
+        width = rest[0] if rest else WARP_SIZE
+        if isinstance(by, Data) or not isinstance(width, int):
+            return None
+        lane = np.arange(self.lanes) % WARP_SIZE
+        source = source_lane(row, lane, np.asarray(by).astype(np.int64), width)
+        if source is None or np.ndim(by) > 1:
+            return None
+        return self.of(operands[row.offered])[np.arange(self.lanes) - lane + source]

@@ -1,0 +1,52 @@
+"""Races of stores that turn out to store one value: a second look, with floating-point values followed.
+
+Most kernels compute with floats what no address hangs on, so their values are not followed. Where two threads
+are found to write one place, the kernel is executed once more as ``Kernel.followed``, and asked whether these
+two can store anything different (``execution.equal_values``).
+"""
+
+from __future__ import annotations
+
+import math
+
+from attrs import evolve
+
+from cuda_lsp.config import Settings
+from cuda_lsp.ir.program import Kernel, Store
+from cuda_lsp.ir.types import Float
+from cuda_lsp.ir.walk import walk
+from cuda_lsp.model import RaceKind
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown
+
+
+def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
+    """The first tier without a limit of time, the values of stores included where the kernel has them."""
+    first = enumerate_kernel(kernel, settings)
+    return with_stored_values(first, kernel, settings) if is_open(first, kernel) else first
+
+
+def is_open(first: FirstTier, kernel: Kernel) -> bool:
+    """Whether what threads store matters and is not known: two of them write one place, and floats."""
+    suspected = {f.site.range for f in first.findings if _is_suspected(f)}
+    stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
+    return bool(suspected) and not kernel.errors and any(s.site.range in suspected for s in stores)
+
+
+def with_stored_values(
+    first: FirstTier, kernel: Kernel, settings: Settings, *, until: float = math.inf
+) -> FirstTier:
+    """The answer, and which races are of one value; ``cut`` where that could not be seen by ``until``."""
+    if kernel.followed is None:
+        return first
+    again = enumerate_kernel(kernel.followed, settings, until=until)
+    if again.cut:
+        return evolve(first, cut=True)
+    alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
+    findings = tuple(of_one_value(f, alike) for f in first.findings)
+    report = evolve(first.report, findings=shown(findings, settings))
+    return evolve(first, findings=findings, report=report, alike=alike)
+
+
+def _is_suspected(finding: Diagnosis) -> bool:
+    return finding.kind is RaceKind.WAW and finding.certain and not finding.same_value

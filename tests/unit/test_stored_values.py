@@ -1,0 +1,205 @@
+"""Races of stores of one value that nobody computes: floats, what is reduced, what is copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from extract_kernels import kernel_text
+from hypothesis import given
+from hypothesis import strategies as st
+from property_settings import examples
+
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.program import BinaryOp
+from cuda_lsp.ir.types import Float
+from cuda_lsp.ir.validate import violations
+from cuda_lsp.model import Finding, Severity
+from cuda_lsp.static.analyze import check_text
+from cuda_lsp.static.execution.equal_values import EqualValues
+from cuda_lsp.static.execution.values import Data
+from cuda_lsp.static.stored_values import is_open, with_stored_values
+from cuda_lsp.static.tiers import enumerate_kernel
+
+HEAD = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+"""
+
+
+def text_of(body: str, block: int = 128, more: str = "") -> str:
+    return f"""{HEAD}
+__global__ void k(float* out, const float* in, int n) {{
+    __shared__ float s[64];
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int t = threadIdx.x;
+    float v = in[blockIdx.x * blockDim.x + t];
+    {body}
+    out[blockIdx.x * blockDim.x + t] = s[t / 32];
+}}
+{more}
+void run(float* out, const float* in, int n) {{ k<<<16, {block}>>>(out, in, n); }}
+"""
+
+
+def stores(body: str, block: int = 128) -> list[Finding]:
+    report = check_text(Path("k.cu"), text_of(body, block))
+    assert not report.errors
+    return [f for f in report.findings if f.kind and f.code.value == "shared-race"]
+
+
+REDUCED = {
+    "a tile reduces": "v = cg::reduce(warp, v, cg::plus<float>{});",
+    "a tile hands round": "v = warp.shfl(v, 3);",
+    "a butterfly": "for (int k = 16; k > 0; k /= 2) v += __shfl_xor_sync(0xffffffff, v, k);",
+    "a butterfly upwards": "for (int k = 1; k < 32; k *= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, k));",
+    "a butterfly of a tile": "for (int k = 16; k > 0; k /= 2) v = fmaxf(warp.shfl_xor(v, k), v);",
+    "handed round": "v = __shfl_sync(0xffffffff, v, 0);",
+    "down, then handed round": "for (int k = 16; k > 0; k /= 2) v += __shfl_down_sync(0xffffffff, v, k);"
+    " v = __shfl_sync(0xffffffff, v, 0);",
+    "two values": "float w = in[t / 32]; v = __shfl_sync(0xffffffff, v, 1) * w + 1.0f;",
+    "after a loop": "for (int i = t; i < n; i += blockDim.x) v += in[i];"
+    " v = cg::reduce(warp, v, cg::plus<float>{});",
+    "one condition of the warp": "v = __shfl_sync(0xffffffff, v, 0); if (t / 32 == 1) v = v * 2.0f;",
+}
+
+
+@pytest.mark.parametrize("way", REDUCED)
+def test_lanes_that_store_what_their_warp_agrees_on_store_one_value(way: str) -> None:
+    (found,) = stores(f"{REDUCED[way]} s[t / 32] = v; __syncthreads();")
+    assert found.same_value and found.effective_severity is Severity.INFORMATION
+    assert "the same value" in found.message
+
+
+DIFFERENT = {
+    "each its own": "",
+    "a step is missing": "for (int k = 8; k > 0; k /= 2) v += __shfl_xor_sync(0xffffffff, v, k);",
+    "not commutative": "for (int k = 16; k > 0; k /= 2) v = v - __shfl_xor_sync(0xffffffff, v, k);",
+    "half a warp": "v = __shfl_sync(0xffffffff, v, 0, 16);",
+    "small tiles": "v = cg::reduce(cg::tiled_partition<8>(cg::this_thread_block()), v, cg::plus<float>{});",
+    "down": "for (int k = 16; k > 0; k /= 2) v += __shfl_down_sync(0xffffffff, v, k);",
+    "a lane adds": "v = __shfl_sync(0xffffffff, v, 0); if (t % 32 == 5) v += 1.0f;",
+    "a lane chooses": "v = __shfl_sync(0xffffffff, v, 0) + (t % 2 ? 1.0f : 0.0f);",
+    "a lane computes": "v = __shfl_sync(0xffffffff, v, 0) * t;",
+    "from a lane each": "v = __shfl_sync(0xffffffff, v, t % 2);",
+    "a loop behind": "v = __shfl_sync(0xffffffff, v, 0); for (int i = t; i < n; i += blockDim.x) v += in[i];",
+    "a float that decides": "float w = v; v = __shfl_sync(0xffffffff, v, 0); if (w > 1.0f) v = w;",
+}
+
+
+@pytest.mark.parametrize("way", DIFFERENT)
+def test_lanes_that_may_store_different_values_are_an_error(way: str) -> None:
+    found = stores(f"{DIFFERENT[way]} s[t / 32] = v; __syncthreads();")
+    assert found and not any(f.same_value for f in found)
+    assert all(f.effective_severity is Severity.ERROR for f in found)
+
+
+def test_warps_that_store_each_their_own_are_an_error() -> None:
+    found = stores("v = cg::reduce(warp, v, cg::plus<float>{}); s[t / 64] = v; __syncthreads();")
+    assert found and not any(f.same_value for f in found)
+
+
+def test_warps_that_reduce_the_same_store_one_value() -> None:
+    found = stores("v = cg::reduce(warp, in[t % 32], cg::plus<float>{}); s[t / 64] = v; __syncthreads();")
+    assert [f.same_value for f in found] == [True]
+
+
+def test_a_warp_that_is_not_whole_agrees_on_nothing() -> None:
+    found = stores("v = __shfl_xor_sync(0xffffffff, v, 16); s[t / 32] = v; __syncthreads();", block=48)
+    assert found and not any(f.same_value for f in found)
+
+
+COPIES = """
+__global__ void k(float* out, const float* in) {{
+    __shared__ float s[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[{to}] = {what};
+}}
+void run(float* out, const float* in) {{ k<<<4, 64>>>(out, in); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("to", "what", "same"),
+    [
+        ("i / 2", "in[i / 2]", True),
+        ("i % 60", "in[i % 60] * 2.0f", True),
+        ("i / 2", "in[i]", False),
+        ("i / 2", "in[i / 4] + in[i / 2]", True),
+        ("threadIdx.x", "in[threadIdx.x]", True),  # every block the same
+        ("threadIdx.x", "s[threadIdx.x]", False),  # each block has an array of its own
+        ("threadIdx.x", "in[blockIdx.x]", False),
+    ],
+)
+def test_copies_of_one_element_are_of_one_value(to: str, what: str, same: bool) -> None:
+    report = check_text(Path("k.cu"), COPIES.format(to=to, what=what))
+    found = [f for f in report.findings if f.code.value == "global-race"]
+    assert found and all(f.same_value is same for f in found)
+
+
+def test_what_the_solver_finds_is_of_one_value_too() -> None:
+    body = "if (n > 8) { v = cg::reduce(warp, v, cg::plus<float>{}); s[t / 32] = v; } __syncthreads();"
+    assert [(f.same_value, f.effective_severity) for f in stores(body)] == [(True, Severity.INFORMATION)]
+
+
+def test_a_look_that_is_cut_leaves_the_answer_and_is_made_again() -> None:
+    translation = Translation(Path("k.cu"), text_of("v = warp.shfl(v, 0); s[t / 32] = v; __syncthreads();"))
+    (source,) = translation.kernels()
+    kernel, followed = translation.lower(source), translation.lower(source, valued=True)
+    first = enumerate_kernel(kernel, Settings())
+    assert is_open(first, kernel) and with_stored_values(first, kernel, Settings()) is first
+    object.__setattr__(kernel, "followed", followed)
+    cut = with_stored_values(first, kernel, Settings(), until=0.0)
+    assert cut.cut and cut.report is first.report
+
+
+def test_followed_kernels_are_well_formed_and_forget_what_loops_add_up() -> None:
+    body = "for (int i = t; i < n; i += 128) v += in[i]; s[t / 32] = v;"
+    translation = Translation(Path("k.cu"), text_of(body))
+    kernel = translation.lower(translation.kernels()[0], valued=True)
+    assert not violations(kernel)
+    assert "v = v +" not in kernel_text(kernel)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("__shfl_xor_sync"), st.sampled_from([1, 2, 3, 4, 8, 16, 31])),
+        st.tuples(st.sampled_from(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync"]), st.integers(0, 31)),
+        st.tuples(st.just("reduce"), st.sampled_from([4, 8, 16, 32])),
+    ),
+    max_size=6,
+)
+
+
+@examples(200)
+@given(STEPS, st.lists(st.integers(0, 3), min_size=64, max_size=64), st.booleans())
+def test_lanes_with_one_number_have_one_value(
+    steps: list[tuple[str, int]], start: list[int], adds: bool
+) -> None:
+    """Beside the numbers, the values themselves, computed for numbers that look arbitrary."""
+    from cuda_lsp.ir.exchanges import EXCHANGES, TILE_REDUCTION, source_lane
+
+    lanes, full = np.arange(64), 0xFFFFFFFF
+    data = Data(0, "", made=(("load", 1, Float(32), None), (np.array(start),)))
+    value = np.array([hash((n, "x")) % 1009 for n in start], dtype=object)
+    for serial, (name, by) in enumerate(steps, 1):
+        if name == "reduce":
+            data = Data(serial, "", made=(TILE_REDUCTION, (data, by)))
+            value = np.array([sum(value[lane // by * by : lane // by * by + by]) for lane in lanes], object)
+            continue
+        other = Data(100 + serial, "", made=(name, (full, data, by, 32)))
+        source = lanes - lanes % 32 + source_lane(EXCHANGES[name], lanes % 32, np.full(64, by), 32)
+        read = value[source]
+        if adds:
+            data = Data(serial, "", made=((BinaryOp.ADD, Float(32)), (data, other)))
+            value = value + read
+        else:
+            data, value = other, read
+    numbers = EqualValues(64, 64).of(data)
+    for number in set(numbers.tolist()):
+        assert len(set(value[numbers == number])) == 1

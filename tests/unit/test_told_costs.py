@@ -1,0 +1,107 @@
+"""What is told beside the cost of an access: rounds that have it, sizes that make it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuda_lsp.config import Settings
+from cuda_lsp.model import Code, Severity
+from cuda_lsp.static.analyze import check_text
+
+
+def messages(text: str, code: Code) -> list[str]:
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    return [f.message for f in kernel.findings if f.code is code]
+
+
+STRIDED = """
+// cuda-lsp: launch block=256 grid=1
+__global__ void k(int* d) {
+    __shared__ int s[1024];
+    for (int offset = 1; offset <= 4; offset *= 2) {
+        s[threadIdx.x * INDEX] = d[threadIdx.x];
+        __syncthreads();
+    }
+}
+"""
+
+
+def test_a_conflict_of_some_rounds_names_one():
+    (found,) = messages(STRIDED.replace("INDEX", "offset"), Code.BANK_CONFLICT)
+    assert "takes 4 wavefronts instead of 1 in rounds like `offset` == 4" in found
+
+
+def test_a_conflict_of_all_rounds_names_none():
+    (found,) = messages(STRIDED.replace("INDEX", "2 + offset - offset"), Code.BANK_CONFLICT)
+    assert found.endswith("takes 2 wavefronts instead of 1")
+
+
+def test_rounds_that_are_executed_at_once_are_told_apart():
+    text = """
+// cuda-lsp: launch block=64 grid=1
+__global__ void k(int* d) {
+    __shared__ int s[256];
+    int v = 0;
+    for (int i = 0; i < 3; i++) v += s[threadIdx.x * i];
+    d[threadIdx.x] = v;
+}
+"""
+    (found,) = messages(text, Code.BANK_CONFLICT)
+    assert "2-way" in found and "`i` == 2" in found
+
+
+PITCH = """
+// cuda-lsp: launch block=64 grid=1
+__global__ void k(int* d, const int* c, int pitch, int n) {
+    if (n > 3) d[threadIdx.x] = c[threadIdx.x * STRIDE];
+}
+"""
+
+
+def test_sizes_that_were_made_up_are_told_where_the_address_has_them():
+    (found,) = messages(PITCH.replace("STRIDE", "pitch"), Code.UNCOALESCED_ACCESS)
+    assert "(for example when pitch = " in found and "n = " not in found
+
+
+def test_what_every_size_shows_needs_none():
+    (found,) = messages(PITCH.replace("STRIDE", "8"), Code.UNCOALESCED_ACCESS)
+    assert found.endswith("instead of 4")
+
+
+ROWS = """
+// cuda-lsp: launch block=(16,16) grid=1
+__global__ void k(int* d, const int* first) { d[threadIdx.y * 16 + threadIdx.x] = first[threadIdx.y * ROW]; }
+"""
+
+
+def test_rows_of_threads_that_read_one_element_each_are_cheap():
+    assert not messages(ROWS.replace("ROW", "100"), Code.UNCOALESCED_ACCESS)
+    (found,) = messages(
+        ROWS.replace("(16,16)", "(2,16)").replace("ROW", "100").replace("y * 16", "y * 2"),
+        Code.UNCOALESCED_ACCESS,
+    )
+    assert "16 sectors" in found
+
+
+FOLDED = """
+__global__ void k(int* d) {
+    __shared__ int s[33 * 64];
+    s[threadIdx.y * 33 + threadIdx.x * FACTOR] = d[threadIdx.x];
+}
+"""
+
+
+def severities(text: str) -> list[Severity]:
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    return [f.effective_severity for f in kernel.findings if f.code is Code.BANK_CONFLICT]
+
+
+def test_a_conflict_of_an_assumed_block_that_others_do_not_have_is_only_possible():
+    assert severities(FOLDED.replace("FACTOR", "1")) == [Severity.INFORMATION]
+    told = "// cuda-lsp: launch block=(16,16)" + FOLDED.replace("FACTOR", "1")
+    assert severities(told) == [Severity.WARNING]
+
+
+def test_a_conflict_of_every_block_is_a_warning():
+    text = FOLDED.replace("threadIdx.y * 33 + threadIdx.x * FACTOR", "threadIdx.x * 2")
+    assert severities(text) == [Severity.WARNING]
