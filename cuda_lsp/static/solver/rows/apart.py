@@ -143,6 +143,7 @@ def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale:
     # No grid of so few blocks leaves its row.
     wide = int(scale * max(budgets.AMPLE_PITCH, budgets.AMPLE_TIMES * known * budgets.MOST_SIZE_BESIDE))
     few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
+    wide = max(wide, budgets.AMPLE_TIMES * few * few)  # a column may be a count of steps
     small = [
         t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
     ]
