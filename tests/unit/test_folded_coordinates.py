@@ -69,7 +69,6 @@ def test_coordinates_made_of_block_indices_keep_blocks_apart(index: str, body: s
         (PLANE, STEPS.format(down="blockDim.y", along="tiles * blockDim.x")),
         (VOLUME.replace("blockIdx.z * gridDim.y", "blockIdx.z * gridDim.x"), STORE),
         (VOLUME.replace("blockIdx.z * gridDim.y", "blockIdx.z * (gridDim.y - 1)"), STORE),
-        (VOLUME.replace("int n = flat / rows;", "int n = blockIdx.y / rows;"), STORE),
         (VOLUME.replace("threadIdx.y + row", "threadIdx.y / 2 + row"), STORE),
     ],
 )

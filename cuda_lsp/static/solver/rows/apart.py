@@ -146,6 +146,7 @@ def _ample(
     # No grid of so few blocks leaves its row.
     wide = int(scale * max(budgets.AMPLE_PITCH, budgets.AMPLE_TIMES * known * budgets.MOST_SIZE_BESIDE))
     few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
+    wide = max(wide, budgets.AMPLE_TIMES * few * few)  # a column may be a count of steps
     free = [x for x in others if x not in pitch.parameters and x not in _computed_from(pitch, stated)]
     least = {x: int(low) for x, (low, _) in t.bounds_of(stated).items() if few < low < math.inf}
     if any(least.get(x, 0) + few >= wide for x in free):
