@@ -148,6 +148,8 @@ class _Reader(Sizes):
                     best = runs
                 else:
                     self.rows = taken
+                if len(best) == len(parts):
+                    break  # each digit by itself: no order shows more
             equations = self._equations(best)
             if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
                 return equations
@@ -166,7 +168,7 @@ class _Reader(Sizes):
         return runs
 
     def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
-        if not all(exactly_divided(d.weight, digit.weight) for d in above):
+        if not all(self.divided(d.weight, digit.weight) for d in above):
             return False
         return self._apart(digit, run, below) or self._in_rows(digit, run)
 
@@ -176,22 +178,22 @@ class _Reader(Sizes):
         That is less than one unit of the run below, and what the run's digits differ by.
         """
         unit = run[0].weight
-        within = [exactly_divided(d.weight, unit) for d in run]
+        within = [self.divided(d.weight, unit) for d in run]
         weights = [w for w in within if w is not None]
         candidates: list[Term] = []
         if len(weights) == len(run):
             candidates += [t.mul(unit, limit) for limit in self._reach(run, weights)]
         if len(below) > 1:
-            candidates += self._reach(below, [d.weight for d in below])
+            candidates += self._reach(below, [d.weight for d in below], alone=False)
         return any(self.at_least(digit.weight, candidate) for candidate in candidates)
 
-    def _reach(self, digits: Sequence[_Digit], weights: Sequence[Term]) -> list[Term]:
-        """What the digits' difference, with these weights, stays below: all together, and one by one."""
+    def _reach(self, digits: Sequence[_Digit], weights: Sequence[Term], alone: bool = True) -> list[Term]:
+        """What the digits' difference, with these weights, stays below: all together, and each ``alone``."""
         weighted = list(zip(digits, weights, strict=True))
         ends = ([part for part in weighted if part[0].back is back] for back in (False, True))
-        alone = [[part] for part in weighted] if len(weighted) > 1 else []
+        each = [[part] for part in weighted] if len(weighted) > 1 and alone else []
         found: list[Term] = []
-        for parts in ([end for end in ends if end], alone):
+        for parts in ([end for end in ends if end], each):
             most = itertools.product(*map(self._together, parts)) if parts else ()
             found += [t.add(t.ONE, *choice) for choice in itertools.islice(most, budgets.MOST_BOUNDS)]
         return found
@@ -210,7 +212,7 @@ class _Reader(Sizes):
     def _in_rows(self, digit: _Digit, run: list[_Digit]) -> bool:
         """What stands below is a column that may be taken to stay within its row, as wide as sizes say."""
         unit = run[0].weight
-        width = exactly_divided(digit.weight, unit)
+        width = self.divided(digit.weight, unit)
         names = [x for x in t.subterms(width) if x.op is Op.SYMBOL] if width is not None else []
         if width is None or not names or len(t.monomials(width)) > 1 or any(d.shift for d in run):
             return False
@@ -223,7 +225,7 @@ class _Reader(Sizes):
 
     def _is_unbounded(self, run: list[_Digit], unit: Term) -> bool:
         """The run is one column of both threads, and nothing tells how far that reaches."""
-        within = [exactly_divided(d.weight, unit) for d in run]
+        within = [self.divided(d.weight, unit) for d in run]
         weights = [w for w in within if w is not None]
         if len(weights) < len(run) or len({d.back for d in run}) > 1:
             return False
@@ -251,7 +253,7 @@ class _Reader(Sizes):
                     continue
                 found.append((t.add(digit.first, t.const(digit.shift)), digit.second))
                 continue
-            weights = [exactly_divided(d.weight, run[0].weight) for d in run]
+            weights = [self.divided(d.weight, run[0].weight) for d in run]
             if not all(weights) or not self.sound(run[0].weight):
                 weights = [d.weight for d in run]
             signs = (-1 if d.back else 1 for d in run)

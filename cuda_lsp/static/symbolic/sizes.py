@@ -108,6 +108,14 @@ class Sizes:
     assumed: dict[Term, None] = field(factory=dict[Term, None])
     shifts: dict[Term, None] | None = None
     above_zero: frozenset[Term] = frozenset()
+    _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
+    _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
+
+    def divided(self, a: Term, b: Term) -> Term | None:
+        """``exactly_divided``, worked out once."""
+        if (a, b) not in self._divided:
+            self._divided[a, b] = exactly_divided(a, b)
+        return self._divided[a, b]
 
     def positive(self, atom: Term) -> bool:
         """The atom is at least 1: by its interval, by a guard (``0 <= x < atom``), or by assumption."""
@@ -230,6 +238,12 @@ class Sizes:
 
     def limits(self, value: Term, rounds: int = budgets.MOST_BOUNDS) -> list[Term]:
         """Shared terms that ``value``, which is not negative, stays below."""
+        known = self._limits.get((value, rounds))
+        if known is None:
+            known = self._limits[value, rounds] = self._limits_anew(value, rounds)
+        return known
+
+    def _limits_anew(self, value: Term, rounds: int) -> list[Term]:
         if rounds == 0 or not self.not_negative(value):
             return []
         found: list[Term] = []
