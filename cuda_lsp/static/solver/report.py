@@ -57,7 +57,7 @@ def race_finding(
             return None
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
-        doubt = doubt or (Open.ARGUMENTS if known else c.OnData("what memory holds"))
+        doubt = doubt or c.OnData("the arguments" if known else "what memory holds")
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
