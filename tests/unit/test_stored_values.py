@@ -84,6 +84,7 @@ DIFFERENT = {
     "a lane adds": "v = __shfl_sync(0xffffffff, v, 0); if (t % 32 == 5) v += 1.0f;",
     "a lane chooses": "v = __shfl_sync(0xffffffff, v, 0) + (t % 2 ? 1.0f : 0.0f);",
     "a lane computes": "v = __shfl_sync(0xffffffff, v, 0) * t;",
+    "a mask of each lane": "v = __shfl_sync(1u << (t % 32), v, t % 32);",
     "from a lane each": "v = __shfl_sync(0xffffffff, v, t % 2);",
     "a loop behind": "v = __shfl_sync(0xffffffff, v, 0); for (int i = t; i < n; i += blockDim.x) v += in[i];",
     "a float that decides": "float w = v; v = __shfl_sync(0xffffffff, v, 0); if (w > 1.0f) v = w;",

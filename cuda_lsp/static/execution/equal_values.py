@@ -97,7 +97,8 @@ class EqualValues:
 
     def _exchanged(self, row: Exchange, operands: tuple[Scalar, ...]) -> Lanes | None:
         """What lanes get of one another, all of them taking part; None: not all do."""
-        if not row.masked or operands[0] != _FULL or self.threads % WARP_SIZE:
+        mask = operands[0] if row.masked else None
+        if not isinstance(mask, int) or mask != _FULL or self.threads % WARP_SIZE:
             return None
         if row.offered is None:
             return None

@@ -58,8 +58,8 @@ def race_finding(
             return None
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
-        memory = c.OnData("whether it divides by 0" if _divides(p) else "what memory holds")
-        doubt = doubt or (Open.ARGUMENTS if known and not _divides(p) else memory)
+        unknown = c.OnData("the arguments" if known else "what memory holds")
+        doubt = doubt or (c.OnData("whether it divides by 0") if _divides(p) else unknown)
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
