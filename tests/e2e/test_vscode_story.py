@@ -52,7 +52,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> dict[str
                 "wire": str(wire),
                 "folder": str(scratch / "project"),
                 "runs": has_nvcc(),
-                "patience": 45000,
+                "patience": 120000,
                 "nothing": NOTHING_SEEN,
                 "report": str(report),
             }
