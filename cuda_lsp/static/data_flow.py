@@ -119,17 +119,25 @@ class DataFlow:
 
         ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ.
         Not what counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has
-        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``).
+        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``). Rows of several
+        arrays may be put back by the same ids.
         """
         ids, place = self.arrays_in(a.address), [x for x in self.accesses if x.arrays & a.arrays]
         others = [x for x in self.accesses if not x.arrays & a.arrays]
         added = [x for x in others if x.mode is Mode.READ and not x.arrays & ids]
-        if len(ids) != 1 or not added or ids & self.rows or any(self.arrays_in(x.address) for x in others):
+        if len(ids) != 1 or not added or ids & self.rows:
+            return False
+        if any(self.arrays_in(x.address) and not self._also_put_back(x, a) for x in others):
             return False
         always = all((x.address, x.choices) == (a.address, a.choices) for x in place)
         one_each = all(isinstance(x.element, Int) and x.element.size >= _OF_IDS for x in ids)
         merging = (e for e in subexpressions(expressions(self.slice.kernel.body)) if isinstance(e, ir.Binary))
         return always and one_each and not any(e.op in _MERGING and self.of(e) & ids for e in merging)
+
+    def _also_put_back(self, x: Accessed, a: Accessed) -> bool:
+        """What is accessed is written, at the address that ``a`` has in its array."""
+        there = [y for y in self.accesses if y.arrays & x.arrays]
+        return any(y.mode is Mode.WRITE for y in there) and all(y.address == a.address for y in there)
 
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""

@@ -62,3 +62,29 @@ def test_edges_lead_to_one_place_more_than_once() -> None:
         "}\n"
     )
     assert Status.CONDITIONAL in {f.status for f in check_text(Path("k.cu"), text).findings if f.kind}
+
+
+SEVERAL = """
+__global__ void k(float* sum, float* deep, const float* x, int* id, const float* in, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int at = id[i];
+  {body}
+}}
+void go(float* a, float* b, float* c, int* id, float* in, int n) {{ k<<<32, 256>>>(a, b, c, id, in, n); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("sum[at] += in[i]; deep[at] += in[i] * 2; if (in[i] < 0) id[i] = -1;", Status.POSSIBLE),
+        ("sum[at] += in[i]; deep[3 * at] += in[i]; deep[3 * at + 1] += in[i];", Status.POSSIBLE),
+        ("sum[at] += in[i] * x[at];", Status.CONDITIONAL),  # what nobody puts back
+        ("sum[at] += in[i]; deep[at] += 1; if (sum[at] > 3) deep[i] = 0;", Status.CONDITIONAL),
+    ],
+)
+def test_rows_of_several_arrays_are_put_back_by_the_same_ids(body: str, status: Status) -> None:
+    report = check_text(Path("k.cu"), SEVERAL.format(body=body))
+    found = {f.status for f in report.findings if f.kind and f.array in ("sum", "deep")}
+    assert (found == {status}) if status is Status.POSSIBLE else (status in found)
