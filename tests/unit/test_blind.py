@@ -5,8 +5,7 @@ or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``
 ``//~ KIND @name`` beside another line the race between the two, without a name the race of a line with
 itself. ``truth.tsv`` has a sentence of reason for each. Asked is what people live by: nothing correct is
 accused, nothing broken is called race-free, each pair of lines (and each barrier) is a true one, and all but
-``OPEN`` are decided. Files 19 to 36 were written later, in the same way, by somebody else (``ACCUSED``: what
-is wrong with them today).
+``OPEN`` are decided. Files 19 to 36 were written later, in the same way, by somebody else.
 """
 
 from __future__ import annotations
@@ -88,9 +87,6 @@ OPEN = frozenset(
 )
 """What is neither accused nor cleared today: 23 broken ones of 334, 26 of 331 others."""
 
-ACCUSED = frozenset(["star1d_four"])
-"""Stores of one element that two threads have read, which are taken to differ."""
-
 
 @frozen
 class Truth:
@@ -154,9 +150,6 @@ def _decided(path: Path, name: str, kernels: list[KernelReport]) -> bool:
     diverging = [found for kernel in kernels for found in certain(kernel, Code.BARRIER_DIVERGENCE)]
     cleared = all(kernel.verdict is Verdict.RACE_FREE for kernel in kernels)
     findings = [finding for kernel in kernels for finding in kernel.findings]
-    if name in ACCUSED:
-        assert races, name
-        return True
     assert {lines_of(race) for race in races} <= truth.pairs, name
     assert {frozenset([d.site.range.start.line]) for d in diverging} <= truth.pairs, name
     if truth.verdict.startswith("race-free"):
