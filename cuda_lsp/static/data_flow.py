@@ -53,7 +53,9 @@ _NOTHING: frozenset[Source] = frozenset()
 
 @frozen(eq=False)
 class Accessed:
-    """An access: what its address and the conditions around it come from; ``choices``: how many ``if``."""
+    """An access: what its address and the conditions around it come from; ``choices``: how many
+    ``if`` on data.
+    """
 
     site: Site
     mode: Mode
@@ -119,8 +121,8 @@ class DataFlow:
 
         ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ.
         Not what counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has
-        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``). Rows of several
-        arrays may be put back by the same ids.
+        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``). Rows of
+        several arrays may be put back by the same ids.
         """
         ids, place = self.arrays_in(a.address), [x for x in self.accesses if x.arrays & a.arrays]
         others = [x for x in self.accesses if not x.arrays & a.arrays]
@@ -240,9 +242,9 @@ def _accesses(
             flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard, choices))
         match s:
             case ir.If():
-                within = guard | flow.of(s.condition)
-                _accesses(flow, s.then, within, choices + 1)
-                _accesses(flow, s.otherwise, within, choices + 1)
+                within, by_data = guard | flow.of(s.condition), _on_data(flow, s.condition)
+                _accesses(flow, s.then, within, choices + by_data)
+                _accesses(flow, s.otherwise, within, choices + by_data)
                 if any(isinstance(x, ir.Leave) for x in inside(s)):
                     guard = within
             case ir.Loop():
@@ -257,6 +259,12 @@ def _accesses(
             case _:
                 pass
     return guard
+
+
+def _on_data(flow: DataFlow, condition: Expr) -> bool:
+    """A condition may look at memory."""
+    memory = any(isinstance(x, Array) for x in flow.of(condition))
+    return memory or any(isinstance(e, ir.Unknown) for e in subexpressions((condition,)))
 
 
 def _leaves(s: Stmt) -> bool:

@@ -80,6 +80,11 @@ void go(float* a, float* b, float* c, int* id, float* in, int n) {{ k<<<32, 256>
     [
         ("sum[at] += in[i]; deep[at] += in[i] * 2; if (in[i] < 0) id[i] = -1;", Status.POSSIBLE),
         ("sum[at] += in[i]; deep[3 * at] += in[i]; deep[3 * at + 1] += in[i];", Status.POSSIBLE),
+        (
+            "int k = 0; while (k < n) { if (in[k] == 0) break; k++; } float s = sum[at], d = deep[at];"
+            " if (k < n) id[i] = -1; else sum[at] = s + in[i]; deep[at] = d + in[i];",
+            Status.POSSIBLE,
+        ),
         ("sum[at] += in[i] * x[at];", Status.CONDITIONAL),  # what nobody puts back
         ("sum[at] += in[i]; deep[at] += 1; if (sum[at] > 3) deep[i] = 0;", Status.CONDITIONAL),
     ],
