@@ -357,3 +357,25 @@ def test_a_counter_of_the_host_is_no_larger_than_its_loop_makes_it(last: str, ve
     )
     (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
     assert kernel.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        ("n", Verdict.RACE_FREE),
+        ("n + 1", Verdict.RACE_FREE),
+        ("2 * n", Verdict.RACY),
+        ("n + 9", Verdict.RACY),
+    ],
+)
+def test_rows_are_not_taken_to_be_apart_where_a_loop_of_the_host_leaves_them(
+    limit: str, verdict: Verdict
+) -> None:
+    text = (
+        "__global__ void k(float* p, int n, int i) { int t = threadIdx.x;"
+        " if (t < n && t != i) p[t * n + t] += p[t * n + i]; }\n"
+        f"void f(float* p, int n) {{ for (int i = 0; i < {limit}; ++i) k<<<1, 128>>>(p, n, i); }}\n"
+    )
+    (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
+    assert kernel.verdict is verdict
+    assert not any("rows of" in taken for taken in kernel.assumptions)

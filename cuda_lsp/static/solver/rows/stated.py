@@ -158,7 +158,17 @@ class _Said:
         """What the column stays below: exclusive bounds of what varies in it, and of what that is made of."""
         parts = [unit_of(column), *(a for m in t.monomials(column) for a in m if side(a))]
         bounds = upper_bounds(self.guards)
-        return list(dict.fromkeys(x for part in parts for x in (*bounds.get(part, ()), *_divisors(part))))
+        own = (x for part in parts for x in (*bounds.get(part, ()), *_divisors(part)))
+        return list(dict.fromkeys((*own, *self._told_limits(column))))
+
+    def _told_limits(self, column: Term) -> Iterator[Term]:
+        """What a column stays below that is a parameter: the counter of a loop of the host."""
+        atoms, factor = next(iter(t.monomials(column).items()), ((), 0))
+        alone = len(t.monomials(column)) == 1 and len(atoms) == 1 and not side(column)
+        for condition in self.comparisons if alone else ():
+            rest = dict(t.monomials(condition.args[0])) if condition.op is Op.LE else {}
+            if rest.pop(atoms, 0) == 1:
+                yield t.scale(t.sub(t.ONE, t.from_monomials(rest)), factor)
 
     def _leaves(self, column: Term, width: Term) -> bool:
         """``x < width - k`` where ``k`` may be negative, or ``x >= width``: a column that is of no row."""
