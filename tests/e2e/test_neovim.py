@@ -257,7 +257,7 @@ def test_a_check_confirms_the_race_where_it_is(
     (confirmed,) = seen
     assert (confirmed["line"], confirmed["col"]) == (STORE_LINE + 1, race["col"])
     neovim.hover(STORE_LINE + 1, race["col"] + 1, "confirmed")
-    neovim.terminal.photograph(artifacts / f"nvim-{request.node.callspec.params['neovim']}-4-confirmed.svg")
+    neovim.terminal.photograph(artifacts / f"nvim-{request.node.callspec.params['program']}-4-confirmed.svg")
     neovim.terminal.type(":qa!\r")
 
 

@@ -26,8 +26,8 @@ from cuda_lsp.static.solver.tactics.pair import Tactic
 
 _OF_ADDRESSES: tuple[Tactic, ...] = (
     threads.apart,  # those of a block, where nothing else has a part in their addresses
+    one_to_one.injective,  # rotations, xor, bit reversal: nothing is taken for granted
     digits.differ,  # threads with one address are one thread, by its digits
-    one_to_one.injective,  # rotations, xor, bit reversal
     digits.differ_when_turned,  # by a shift that is not negative
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
