@@ -53,13 +53,13 @@ def fixes(trials: Slow) -> list[lsp.CodeAction]:
 
 def test_a_repair_whose_proof_is_late_says_so_and_is_not_preferred() -> None:
     (action,) = fixes(Slow())
-    assert action.title == "Insert __syncthreads(); before line 4 (not verified)"
+    assert action.title == "Insert __syncthreads(); before line 4 (1 barrier more, not verified)"
     assert not action.is_preferred
 
 
 def test_a_verified_one_is_preferred() -> None:
     (action,) = fixes(Slow(weaker=False))
-    assert action.title == "Insert __syncthreads(); before line 4" and action.is_preferred
+    assert action.title == "Insert __syncthreads(); before line 4 (1 barrier more)" and action.is_preferred
 
 
 def test_a_repair_that_leaves_a_weaker_verdict_is_not_offered() -> None:
