@@ -31,6 +31,8 @@ _READ_FIRST = re.compile(r"(?:const\s+)?(?:auto|[A-Za-z_]\w*(?:\s+(?:int|long))*
 _SUM = re.compile(r"([A-Za-z_]\w*)\s*([-+&|^])\s*(.+)", re.DOTALL)
 _SCOPE = re.compile(r"\bthread_scope_block\b|\b__NV_THREAD_SCOPE_BLOCK\b")
 _WIDE = {"thread_scope_block": "thread_scope_device", "__NV_THREAD_SCOPE_BLOCK": "__NV_THREAD_SCOPE_DEVICE"}
+_MOST_ACCESSES = 64
+"""Of one repair: nobody would look through more."""
 
 
 def atomic_accesses_of_a_grid(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
@@ -91,6 +93,8 @@ def _closing(text: str, at: int) -> int | None:
 
 
 def _each(source: Source, extents: list[SourceRange]) -> Iterator[Candidate]:
+    if len(extents) > _MOST_ACCESSES:
+        return
     texts = [source.plain[slice(*source.extent(extent))] for extent in extents]
     atomic = [_IS_ATOMIC.search(text) is not None for text in texts]
     plain = [extent for extent, known in zip(extents, atomic, strict=True) if not known]
