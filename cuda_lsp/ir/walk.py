@@ -117,6 +117,15 @@ def children(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     return () if lists is None else lists(s)
 
 
+def with_children(s: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
+    """``s`` with each statement list directly inside it changed."""
+    if isinstance(s, ir.If):
+        return evolve(s, then=change(s.then), otherwise=change(s.otherwise))
+    if isinstance(s, ir.Loop):
+        return evolve(s, test=change(s.test), body=change(s.body), step=change(s.step))
+    return evolve(s, body=change(s.body)) if isinstance(s, ir.Block) else s
+
+
 def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:
     """Every statement, in program order, outer before inner."""
     waiting = [*statements][::-1]

@@ -8,7 +8,7 @@ values (``for (k = 16; k > 0; k /= 2) v += __shfl_xor_sync(full, v, k);``) hold 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve, frozen
 
@@ -28,7 +28,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import Float
-from cuda_lsp.ir.walk import assigned, inside, mapped, used, variables, walk
+from cuda_lsp.ir.walk import assigned, inside, mapped, used, variables, walk, with_children
 
 
 def without_sums(low: Output, statements: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -45,7 +45,7 @@ def _followed(low: Output, statements: Sequence[Stmt], everywhere: Counter[Var])
             yield _Forgetting(low, frozenset(sums)).one(s)
             yield from (Assign(v, _unknown(low, v)) for v in sums)
         elif isinstance(s, (If, Loop, Block)):
-            yield _with_parts(s, lambda part: tuple(_followed(low, part, everywhere)))
+            yield with_children(s, lambda part: tuple(_followed(low, part, everywhere)))
         else:
             yield s
 
@@ -61,14 +61,6 @@ def _unknown(low: Output, var: Var) -> Unknown:
     return Unknown("what a loop adds up", var.type, low.fresh())
 
 
-def _with_parts(s: If | Loop | Block, changed: Callable[[Sequence[Stmt]], tuple[Stmt, ...]]) -> Stmt:
-    if isinstance(s, If):
-        return evolve(s, then=changed(s.then), otherwise=changed(s.otherwise))
-    if isinstance(s, Loop):
-        return evolve(s, test=changed(s.test), body=changed(s.body), step=changed(s.step))
-    return evolve(s, body=changed(s.body))
-
-
 @frozen
 class _Forgetting:
     """Statements in which some variables are neither set nor read."""
@@ -79,7 +71,7 @@ class _Forgetting:
     def one(self, s: Stmt) -> Stmt:
         """The statement without them."""
         if isinstance(s, (If, Loop, Block)):
-            return _with_parts(s, self._all)
+            return with_children(s, self._all)
         if isinstance(s, Load) and s.var in self.sums:
             return evolve(s, var=None)
         if isinstance(s, (Assign, Store)):

@@ -10,27 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve
-
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.tables import offset_in
 from cuda_lsp.ir.program import (
     AddressOf,
     Assign,
-    Block,
     Cast,
     Const,
     Expr,
-    If,
     Load,
-    Loop,
     Offset,
     ParameterLayout,
     Stmt,
     Var,
 )
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import assigned, root, walk
+from cuda_lsp.ir.walk import assigned, root, walk, with_children
 
 
 def with_members(low: Lowering, statements: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -76,12 +71,7 @@ def _one_changed(low: Lowering, s: Stmt, places: Mapping[Var, Expr]) -> Stmt:
     if isinstance(s, Load):
         member = _member(low, s, places)
         return s if member is None or s.var is None else Assign(s.var, member, s.site)
-    if isinstance(s, If):
-        return evolve(s, then=_changed(low, s.then, places), otherwise=_changed(low, s.otherwise, places))
-    if isinstance(s, Loop):
-        test, body, step = (_changed(low, part, places) for part in (s.test, s.body, s.step))
-        return evolve(s, test=test, body=body, step=step)
-    return evolve(s, body=_changed(low, s.body, places)) if isinstance(s, Block) else s
+    return with_children(s, lambda part: _changed(low, part, places))
 
 
 def _member(low: Lowering, s: Load, places: Mapping[Var, Expr]) -> Var | None:
