@@ -53,7 +53,7 @@ def package(output: Path, repository: str = "") -> None:
 def wheel(folder: Path) -> None:
     """The server of this checkout, for the environment that the extension makes."""
     root = EXTENSION.parent
-    for python in (sys.executable, root / ".venv/bin/python"):
+    for python in filter(os.path.exists, (sys.executable, root / ".venv/bin/python")):
         if subprocess.run([python, "-c", "import hatchling"], capture_output=True).returncode == 0:
             command = [python, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
             told = {**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", EPOCH)}
