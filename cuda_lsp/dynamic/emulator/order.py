@@ -100,6 +100,14 @@ class Published:
 
 
 @define(eq=False)
+class _Spread:
+    """When each thread knows of an access, ``(n,)``, after the events before number ``event``."""
+
+    when: Array
+    event: int
+
+
+@define(eq=False)
 class Order:
     """Clocks of one launch. ``sequence`` counts accesses; ``ticks``: warp clocks, ``(n,)``, never changed."""
 
@@ -112,8 +120,9 @@ class Order:
     fenced: Array = None
     near: Array = None  # threads that fenced at all, also for their block only
     published: dict[int, Published] = field(factory=dict[int, Published])
-    reached: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
+    reached: dict[tuple[int, int], _Spread] = field(factory=dict[tuple[int, int], _Spread])
     reached_at: int = 0
+    steps: Array = None  # times at which what follows from an access changes, sorted
 
     def __attrs_post_init__(self) -> None:
         self.ticks = np.zeros(self.lanes.count, np.int32)
@@ -217,28 +226,42 @@ class Order:
         """Whether something orders the access of thread ``a`` at ``at_a`` and that of ``b`` at ``at_b``."""
         if at_a > at_b:
             a, at_a, b, at_b = b, at_b, a, at_a
-        return bool(self._reached(int(a), int(at_a))[b] <= at_b)
+        return bool(self._reached(int(a), int(at_a), int(at_b))[b] <= at_b)
 
-    def _reached(self, thread: int, at: int) -> Array:
-        """When each thread knows what ``thread`` did then, ``(n,)``."""
+    def _reached(self, thread: int, at: int, until: int) -> Array:
+        """When each thread knows what ``thread`` did at ``at``, ``(n,)``; what comes after ``until`` is open."""
         if self.reached_at != self.sequence or len(self.reached) * self.lanes.count > _REMEMBERED:
-            self.reached, self.reached_at = {}, self.sequence
+            self.reached, self.reached_at, self.steps = {}, self.sequence, self._steps()
+        step = int(self.steps.searchsorted(at, "right"))
+        at = int(self.steps[step - 1]) if step else 0  # nothing happens between that and the access
         known = self.reached.get((thread, at))
         if known is None:
-            known = self.reached[thread, at] = self._follow(thread, at)
-        return known
+            known = self.reached[thread, at] = self._known_at_first(thread, at)
+        self._follow(known, until)
+        return known.when
 
-    def _follow(self, thread: int, at: int) -> Array:
+    def _steps(self) -> Array:
+        """Behind what somebody told, and at meetings: accesses from there on are not learned of by these."""
+        told = (np.asarray(event.until, dtype=np.int64) + 1 for event in self.events)
+        return distinct(np.concatenate([self.warps.times, self.blocks.times, *told]).astype(np.int64))
+
+    def _known_at_first(self, thread: int, at: int) -> _Spread:
         when = np.full(self.lanes.count, _NEVER)
         self._learn(when, np.array([thread]), at)
+        return _Spread(when, bisect_left(self.events, at, key=_sequence))
+
+    def _follow(self, spread: _Spread, until: int) -> None:
+        """Let events tell, up to ``until``."""
+        when = spread.when
         # Threads of one atomic instruction follow one another at one moment.
-        for event in self.events[bisect_left(self.events, at, key=_sequence) :]:
+        while spread.event < len(self.events) and self.events[spread.event].sequence <= until:
+            event = self.events[spread.event]
+            spread.event += 1
             if not event.teaches(when):
                 continue
             news = event.after[when[event.after] > event.sequence]
             if len(news):
                 self._learn(when, news, event.sequence)
-        return when
 
     def _learn(self, when: Array, threads: Array, at: int) -> None:
         """They know it from ``at`` on; their warps and their blocks when they meet."""
