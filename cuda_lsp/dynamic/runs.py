@@ -202,7 +202,8 @@ class SeenBanks:
 class SeenFault:
     """An access outside every buffer, array or block's shared memory; it was not carried out.
 
-    ``misaligned``: its address is no multiple of its size.
+    ``misaligned``: its address is no multiple of its size. ``outlived``: it is the shared memory of this block,
+    which may have ended by then (the access itself was carried out).
     """
 
     site: int
@@ -211,6 +212,7 @@ class SeenFault:
     place: Place
     count: int = 1
     misaligned: bool = False
+    outlived: int | None = None
 
 
 @frozen

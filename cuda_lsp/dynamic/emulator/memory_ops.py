@@ -53,6 +53,8 @@ def _load(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _store(e: Emitter, code: Instruction, number: int) -> None:
+    if "async" in code.modifiers:
+        return async_ops.emit_store(e, code, number)
     kind, count = element_types(code)
     where = address(e, code.arguments[0], space_of(code))
     values = [e.read(part, kind if kind[0] != "f" or kind == "f32" or kind == "f64" else "b16")
@@ -66,6 +68,8 @@ def _store(e: Emitter, code: Instruction, number: int) -> None:
 
 def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     words = code.modifiers
+    if "async" in words:
+        return async_ops.emit_reduction(e, code, number)
     kind = words[-1]
     operation = next((w for w in words if w in OPERATIONS), None)
     vector = any(w in ("v2", "v4", "v8") for w in words)
@@ -89,16 +93,38 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
 
 def _cvta(e: Emitter, code: Instruction, number: int) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
-    value = e.read(code.arguments[1], kind)
-    base = {"shared": "S.shared_base", "local": "S.local_base"}.get(space_of(code))
-    if base is not None:
+    value, space = e.read(code.arguments[1], kind), space_of(code)
+    base = {"shared": "S.shared_base", "local": "S.local_base"}.get(space)
+    if space == "cluster" or (space == "shared" and e.kernel.reaches_peers):
+        value = f"S.{'from' if 'to' in words else 'in'}_cluster({value}).astype(d_{numpy_name(kind)})"
+    elif base is not None:
         value = f"{value} {'-' if 'to' in words else '+'} {base}.astype(d_u8)"
     e.write(code.arguments[0], value, kind)
 
 
 def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
-    value = e.read(code.arguments[1], "s64")
-    e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
+    value, space = e.read(code.arguments[1], "s64"), space_of(code)
+    if space == "cluster" or (space == "shared" and e.kernel.reaches_peers):
+        e.write(code.arguments[0], f"S.of_cluster({value}, {space == 'shared'})", "pred")
+    else:
+        e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
+
+
+def _mapped(e: Emitter, code: Instruction, number: int) -> None:
+    """``mapa``: the same place in the shared memory of another block of the cluster."""
+    kind, rank = code.modifiers[-1], e.read(code.arguments[2], "u32")
+    if space_of(code) == "cluster":
+        place = f"S.from_cluster(S.peer(S.in_cluster({e.read(code.arguments[1], kind)}), {rank}), True)"
+    else:
+        place = f"S.peer({e.read(code.arguments[1], 's64')}, {rank})"
+    e.write(code.arguments[0], f"{place}.astype(d_{numpy_name(kind)})", kind)
+
+
+def _rank(e: Emitter, code: Instruction, number: int) -> None:
+    """``getctarank``: whose shared memory an address lies in."""
+    value = e.read(code.arguments[1], code.modifiers[-1])
+    place = f"S.in_cluster({value})" if space_of(code) == "cluster" else value
+    e.write(code.arguments[0], f"S.rank({place})", "u32")
 
 
 def _policy(e: Emitter, code: Instruction, number: int) -> None:
@@ -159,6 +185,6 @@ TABLE: Mapping[str, Emit] = {
     **dict.fromkeys([*bases(Role.IMAGE), "txq", "suq"], image_ops.emit),
     **async_ops.TABLE,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "createpolicy": _policy, "membar": _fence, "fence": _fence, "nanosleep": _sleep,
+    "isspacep": _isspacep, "mapa": _mapped, "getctarank": _rank, "createpolicy": _policy, "membar": _fence, "fence": _fence, "nanosleep": _sleep,
     "discard": _nothing, "call": _call, "trap": _trap,
 }  # fmt: skip

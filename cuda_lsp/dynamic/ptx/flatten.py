@@ -84,6 +84,7 @@ class FlatKernel:
     ``labels``: name → index of the instruction that follows. ``registers``: name → PTX type.
     ``variables``: shared and local variables and memory-resident parameters by unique name.
     ``targets``: branch tables. ``params``: parameter name → (byte offset, bytes) in the argument block.
+    ``reaches_peers``: addresses may lie in the shared memory of another block of its cluster.
     """
 
     name: str
@@ -94,6 +95,7 @@ class FlatKernel:
     targets: dict[str, tuple[str, ...]] = field(factory=dict[str, tuple[str, ...]])
     params: dict[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
     param_bytes: int = 0
+    reaches_peers: bool = False
 
 
 def flatten(module: PtxModule, entry: str) -> FlatKernel:
@@ -117,6 +119,7 @@ def flatten(module: PtxModule, entry: str) -> FlatKernel:
     kernel.instructions = [_slots(kernel, flat) for flat in kernel.instructions]
     if any("cc" in flat.code.modifiers for flat in kernel.instructions):
         kernel.registers["%cc"] = "pred"
+    kernel.reaches_peers = any(flat.code.base == "mapa" for flat in kernel.instructions)
     return kernel
 
 
