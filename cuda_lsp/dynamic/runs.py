@@ -202,8 +202,8 @@ class SeenBanks:
 class SeenFault:
     """An access outside every buffer, array or block's shared memory; it was not carried out.
 
-    ``misaligned``: its address is no multiple of its size. ``outlived``: it is the shared memory of this block,
-    which may have ended by then (the access itself was carried out).
+    ``misaligned``: its address is no multiple of its size. ``outlived``: it is the shared memory of this
+    block, which may have ended by then (the access itself was carried out).
     """
 
     site: int

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import GRAPH, HISTOGRAM
+from programs import CLUSTERS, GRAPH, HISTOGRAM
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -263,3 +263,12 @@ def test_graphs_run_and_their_kernels_are_checked(tmp_path, barrier, racy):
     assert racy or "as it should be, no error" in done.stderr
     assert "10 launches on CPU emulator" in done.stderr
     assert ("[confirmed]" in done.stdout) == racy
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("cluster.sync();", False), ("__syncthreads();", True)])
+def test_launches_as_clusters_run_and_are_checked(tmp_path, barrier, racy):
+    """The launch says how many blocks a cluster has."""
+    done = run(tmp_path, CLUSTERS.replace("BARRIER", barrier), options=("--arch", "sm_90"))
+    assert "as it should be, no error" in done.stderr
+    assert ("shared-race" in done.stdout) == racy
+    assert done.exit_code == racy

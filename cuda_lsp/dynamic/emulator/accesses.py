@@ -89,10 +89,10 @@ class Costly:
             self.rows.setdefault(number, []).append(WarpRows(*rows, np.ones(len(rows[0]), np.int64)))
 
     def chosen(self, number: int, address: Array, mask: Mask) -> Mask:
-        """The threads that touch shared memory; None: none of them, or there were enough executions."""
+        """The threads that touch their block's shared memory; None: none, or enough executions were kept."""
         times = self.often[number] = self.often.get(number, 0) + 1
-        low, high = self.memory.shared
-        active = (address >= low) & (address < high)
+        place = address - self.memory.shared_base
+        active = (place >= 0) & (place < self.memory.shared_stride)
         active = active if mask is None else active & mask
         return active if times <= MOST_EXECUTIONS and active.any() else None
 
@@ -282,7 +282,7 @@ class Accesses:
 
     def move(self, number: int, target: Array, source: Array, size: int, mask: Array) -> None:
         """Copy ``size`` bytes, a multiple of 16, for each thread of ``mask``."""
-        for address, mode in ((source, 0), (target, 1)):
+        for address in (source, target):
             ends = self.allowed(number, address + (size - 16), 4, self.allowed(number, address, 4, mask))
             mask = mask if ends is None else ends
         self._log(number, source, mask, size, 0)
@@ -299,14 +299,14 @@ class Accesses:
     # ----------------------------------------------------------------- shared memory of a cluster
 
     def in_cluster(self, address: Array) -> Array:
-        """The generic address, i64, of one in the window of a cluster's shared memory: in its low bits a place
-        in a block's own window, above them the block's rank and one, 0: the thread's own block."""
+        """The generic address, i64, of one in a cluster's window of shared memory: its low bits are a place
+        in a block's window, above them stands the block's rank and one, or 0 for the thread's own block."""
         wide = np.asarray(address).astype(np.int64)
         rank, place = wide >> RANK_BITS, wide & (1 << RANK_BITS) - 1
         return np.where(rank == 0, self.shared_base, self._window(rank - 1)) + place
 
     def from_cluster(self, address: Array, named: bool = False) -> Array:
-        """What ``in_cluster`` turns into this generic address. ``named``: with the rank of one's own block, too,
+        """What ``in_cluster`` turns into this generic address. ``named``: with a rank in one's own block too,
         so that it means the same to others."""
         offset = np.asarray(address).astype(np.int64) - self.memory.shared[0]
         block, place = offset // self.memory.shared_stride, offset % self.memory.shared_stride
@@ -315,7 +315,7 @@ class Accesses:
         return np.where(mine, place, rank + 1 << RANK_BITS | place)
 
     def of_cluster(self, address: Array, own: bool) -> Array:
-        """Whether generic addresses lie in the shared memory of a thread's cluster (``own``: of its block)."""
+        """Whether generic addresses lie in the shared memory of a thread's cluster; ``own``: of its block."""
         block = (self._addresses(address) - self.memory.shared[0]) // self.memory.shared_stride
         count = self.lanes.count // self.lanes.per_block
         group = self.lanes.block if own else self.lanes.cluster
@@ -334,8 +334,7 @@ class Accesses:
         return (block % size).astype(np.uint32)
 
     def _window(self, rank: Array) -> Array:
-        """Where the window of a block of this rank begins, ``(n,)``; there is nothing below 0 for one that is
-        not there."""
+        """Where the window of a block of this rank begins, ``(n,)``; where nothing is, if none has it."""
         block = self.lanes.block
         there = rank == 0
         if self.lanes.clusters is not None:

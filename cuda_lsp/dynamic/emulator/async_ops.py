@@ -13,7 +13,6 @@ from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction, type_size
 from cuda_lsp.dynamic.ptx.operands import listed
 
-
 _REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 
 

@@ -1,15 +1,15 @@
-"""Where blocks of a cluster wait for one another: ``barrier.cluster``, which is arrived at first and waited at later.
+"""Where blocks of a cluster wait for one another: ``barrier.cluster``, in two steps, to arrive and to wait.
 
-Source: PTX ISA 9.0, 9.7.13.4 "barrier.cluster": a phase ends when every thread of the cluster that has not left
-has arrived. What a thread did before it arrived is known to those that wait, unless it arrived ``relaxed``: then
-only what a fence had published. What it does between its arrival and its wait nobody learns of.
+Source: PTX ISA 9.0, 9.7.13.4 "barrier.cluster": a phase ends when every thread of the cluster that has not
+left has arrived. What a thread did before it arrived is known to those that wait, unless it arrived
+``relaxed``: then only what a fence had published. What it does between its arrival and its wait nobody
+learns of.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,11 @@ class _Phase:
 
 @define(eq=False, slots=False)
 class ClusterWaits:
-    """The cluster barriers of one launch. ``arrived``: when each thread came, ``told``: until when it tells what it
-    did, both 0 before it comes. ``open_blocks``: whole blocks have met, and nothing was accessed in between."""
+    """The cluster barriers of one launch. ``arrived``: when each thread came, ``told``: until when it tells
+    what it did, both 0 before it comes. ``passes``: its phase has ended, and it has not waited yet."""
 
     services: Services
     at: Threads
-    open_blocks: Callable[[Array], None]
     phases: dict[int, _Phase] = field(factory=dict[int, _Phase])  # by cluster: the last one
 
     def __attrs_post_init__(self) -> None:
@@ -53,25 +52,24 @@ class ClusterWaits:
         self.told = np.zeros(self.services.threads, np.int64)
         self.passes = np.zeros(self.services.threads, bool)
 
-    def come(self, block: Block, number: int, group: Array) -> None:
-        """The threads of ``group`` execute the arrival or the wait that ends ``block``."""
+    def come(self, block: Block, number: int, group: Array) -> Array:
+        """The threads of ``group`` execute the arrival or the wait that ends ``block``. Which go on."""
         assert block.barrier is not None
         if not block.barrier.arrive:
             self.at.pc = np.where(group, number, self.at.pc)
             self.at.parked[group] = PARKED
-            self._pass(group)
-            return
+            return self._pass(group)
         now = self.order.arrives()
         self.arrived[group] = now
         self.told[group] = self.order.fenced_at[group] if block.barrier.relaxed else now
         self.at.pc = np.where(group, block.targets[0], self.at.pc)
-        self._complete(distinct(self.cluster[group]).tolist())
+        return self._complete(distinct(self.cluster[group]).tolist())
 
-    def release(self) -> bool:
-        """End the phases of which the missing threads have left. False: there is none."""
+    def release(self) -> Array:
+        """End the phases of which the missing threads have left. Which threads go on."""
         return self._complete(distinct(self.cluster[self.at.parked == PARKED]).tolist())
 
-    def _complete(self, clusters: list[int]) -> bool:
+    def _complete(self, clusters: list[int]) -> Array:
         """End the phase of each of these clusters whose living threads have all arrived."""
         ended = np.zeros(len(self.arrived), bool)
         for number in clusters:
@@ -87,11 +85,11 @@ class ClusterWaits:
             ended |= living
         return self._pass(ended & (self.at.parked == PARKED))
 
-    def _pass(self, waiting: Array) -> bool:
+    def _pass(self, waiting: Array) -> Array:
         """Let those of ``waiting`` go on whose phase has ended."""
         going = waiting & self.passes
         if not going.any():
-            return False
+            return going
         self.passes &= ~going
         self.at.parked[going] = 0
         self.at.pc = np.where(going, self.at.pc + 1, self.at.pc)
@@ -102,13 +100,11 @@ class ClusterWaits:
             whole = bool((phase.told[self.cluster == number] > 0).all())
             if whole and not phase.left.any():
                 self.order.gate(number, phase.first)
-        if self._nothing_between(going):
-            self.open_blocks(going)
-        return True
+        return going
 
-    def _nothing_between(self, going: Array) -> bool:
-        """Whether all that live in their blocks go on, who told all and have accessed nothing since the first of
-        them arrived: then it is a barrier of these blocks, too."""
+    def meets_blocks(self, going: Array) -> bool:
+        """Whether it was a barrier of whole blocks, too: all that live in them go on, who told all they did,
+        and nothing was accessed since the first of them arrived."""
         detector = self.services.detector
         if detector is None:
             return True

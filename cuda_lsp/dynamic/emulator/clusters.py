@@ -31,7 +31,7 @@ def whole(blocks: Iterable[int], grid: Dim3, size: Dim3) -> tuple[int, ...]:
     """These blocks with all others of their clusters, cluster after cluster."""
     if size == ALONE:
         return tuple(blocks)
-    across = _clusters(grid, size)
+    across = _divided(grid, size)
     first = dict.fromkeys(_linear(_divided(_coordinates(b, grid), size), across) for b in blocks)
     return tuple(
         _linear(_sum(_product(_coordinates(cluster, across), size), _coordinates(rank, size)), grid)
@@ -40,11 +40,18 @@ def whole(blocks: Iterable[int], grid: Dim3, size: Dim3) -> tuple[int, ...]:
     )
 
 
+def every(grid: Dim3, size: Dim3) -> Iterable[int]:
+    """All blocks of a grid, cluster after cluster."""
+    blocks = range(prod(grid))
+    return blocks if size == ALONE else whole(blocks, grid, size)
+
+
 @frozen(eq=False)
 class Places:
-    """Of some blocks of a launch, whole clusters. ``cluster``: the number of each block's cluster among these;
-    ``rank``: its number within; ``peers``: the blocks of each cluster by rank, ``(clusters, size)``; ``within``,
-    ``of``: coordinates of a block in its cluster, and of its cluster in the grid, ``(blocks, 3)``.
+    """Of some blocks of a launch, whole clusters. ``cluster``: the number of each block's cluster here;
+    ``rank``: its number within; ``peers``: the blocks of each cluster by rank, ``(clusters, blocks)``;
+    ``within``, ``of``: coordinates of a block in its cluster, and of that in the grid, ``(blocks, 3)``;
+    ``across``: how many clusters there are.
     """
 
     size: Dim3
@@ -58,17 +65,13 @@ class Places:
 
 def places(blocks: tuple[int, ...], grid: Dim3, size: Dim3) -> Places:
     """``blocks``: as ``whole`` gives them."""
-    across = _clusters(grid, size)
+    across = _divided(grid, size)
     coordinates = np.array([_coordinates(b, grid) for b in blocks], np.int64).reshape(-1, 3)
     within, of = coordinates % size, coordinates // size
     numbers = np.arange(len(blocks))
     of_each = prod(size)
     peers = numbers.reshape(-1, of_each)
     return Places(size, numbers // of_each, numbers % of_each, peers, within, of, across)
-
-
-def _clusters(grid: Dim3, size: Dim3) -> Dim3:
-    return _divided(grid, size)
 
 
 def _coordinates(number: int, extents: Dim3) -> Dim3:

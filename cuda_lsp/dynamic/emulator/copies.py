@@ -94,8 +94,8 @@ class Async:
         self, number: int, target: Array, source: Array, size: Array, barrier: Array, ranks: Array | None,
         mask: Mask,
     ) -> None:  # fmt: skip
-        """``cp.async.bulk``: made at once, its bytes reported to an mbarrier. ``ranks``: a bit for each block of
-        the cluster into whose memory it goes, to the same place in each; None: where ``target`` says."""
+        """``cp.async.bulk``: made at once, its bytes reported to an mbarrier. ``ranks``: a bit for each block
+        of the cluster into whose memory it goes, to one place in all; None: where ``target`` says."""
         target, source, size = self._spread(target), self._spread(source), self._spread(size)
         barrier = self._spread(barrier)
         wanted = np.ones(self.accesses.threads, np.int64) if ranks is None else self._spread(ranks)

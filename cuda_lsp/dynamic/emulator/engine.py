@@ -144,7 +144,7 @@ class Launch:
         deadline = time.monotonic() + request.deadline
         self.total = math.prod(grid)
         sampled = None if program.grid_wide else request.blocks
-        cluster = _cluster(program, request, grid)
+        cluster = cluster_size(program, request.cluster, grid)
         wanted = whole(sampled if sampled is not None else range(self.total), grid, cluster)
         allowed = most if most is not None else max(1, _MAX_THREADS // request.launch.threads)
         together = math.prod(cluster)
@@ -310,12 +310,12 @@ def _followed(opcode: str) -> bool:
     return row.role in (Role.ACCESS, Role.CLUSTER) or row.name in _WATCHED_HERE
 
 
-def _cluster(program: Program, request: KernelRun, grid: Dim3) -> Dim3:
-    """Blocks of a cluster, as the kernel demands or its launch says. Raises EngineUnavailable."""
+def cluster_size(program: Program, said: Dim3, grid: Dim3) -> Dim3:
+    """Blocks of a cluster: as the kernel demands, else as its launch said. Raises EngineUnavailable."""
     kernel = program.module.entries[program.kernel.name]
     if counts_clusters(kernel):
         raise EngineUnavailable("grids that are given in clusters (__block_size__) are not followed")
-    size = cluster_of(kernel) or request.cluster
+    size = cluster_of(kernel) or said
     if not fits(grid, size):
         told, parts = ("×".join(map(str, extents)) for extents in (grid, size))
         raise EngineUnavailable(f"a grid of {told} blocks does not consist of clusters of {parts}")

@@ -1,7 +1,8 @@
 """Shared memory lives as long as its block: accesses to that of another block which nothing keeps there.
 
-A block ends when its last thread has left. So an access to its memory is safe where some thread of the block
-learns of it, at a barrier of the cluster or elsewhere, before it leaves; the order that happened tells nothing.
+A block ends when its last thread has left. So an access to its memory is safe where some thread of the
+block learns of it, at a barrier of the cluster or elsewhere, before it leaves; the order that happened tells
+nothing.
 Source: CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
 
@@ -23,8 +24,8 @@ Array = Any
 
 @frozen
 class Outlived:
-    """An access that may come after the end of the block whose memory it is: instruction number, thread of the
-    launch, address, that block (of the emulated ones), and how many threads do so."""
+    """An access that may come after the end of the block whose memory it is: instruction number, thread of
+    the launch, address, that block (of the emulated ones), and how many threads do so."""
 
     number: int
     thread: int

@@ -185,6 +185,6 @@ TABLE: Mapping[str, Emit] = {
     **dict.fromkeys([*bases(Role.IMAGE), "txq", "suq"], image_ops.emit),
     **async_ops.TABLE,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "mapa": _mapped, "getctarank": _rank, "createpolicy": _policy, "membar": _fence, "fence": _fence, "nanosleep": _sleep,
-    "discard": _nothing, "call": _call, "trap": _trap,
+    "isspacep": _isspacep, "mapa": _mapped, "getctarank": _rank, "createpolicy": _policy, "membar": _fence,
+    "fence": _fence, "nanosleep": _sleep, "discard": _nothing, "call": _call, "trap": _trap,
 }  # fmt: skip

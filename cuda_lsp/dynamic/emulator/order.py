@@ -162,8 +162,8 @@ class Order:
         self.blocks.add(self.sequence, np.ones(self.lanes.count, bool) if lanes is None else lanes)
 
     def gate(self, cluster: int, first: int) -> None:
-        """All threads of a cluster have passed its barrier by now, at which the first of them came then: what any
-        of them did before that time is known to all of them now."""
+        """All threads of a cluster have passed its barrier by now, to which the first of them came at
+        ``first``: what any of them did before that is known to all of them now."""
         self.sequence += 1
         self.gates.setdefault(cluster, []).append((first, self.sequence))
 
@@ -230,12 +230,12 @@ class Order:
         return bool(self._reached(int(a), int(at_a))[b] <= at_b)
 
     def learned(self, thread: int, at: int, by: Array) -> bool:
-        """Whether any of the threads in ``by`` came to know, as long as it lived, what ``thread`` did then."""
+        """Whether any of the threads in ``by`` came to know, while it lived, what ``thread`` did then."""
         return bool((self._reached(thread, at)[by] < _NEVER).any())
 
     def gated(self, a: Array, at_a: Array, b: Array, at_b: Array) -> Array:
-        """Whether a gate lies between accesses of these threads at these times, ``(k,)`` flags: what of ``between``
-        is told of many pairs at once."""
+        """Whether a gate lies between accesses of these threads at these times, ``(k,)`` flags: what can be
+        told of many pairs at once."""
         first, last = np.minimum(at_a, at_b), np.maximum(at_a, at_b)
         cluster, found = self.lanes.cluster, np.zeros(len(a), bool)
         for number, gates in self.gates.items():

@@ -60,13 +60,13 @@ class Log(Protocol):
         ...
 
     def keep(self, kept: Any, shared: bool) -> None:
-        """Append to ``kept`` (alike) the accesses that may meet those of other blocks, without what they read:
-        outside shared memory, or all."""
+        """Append to ``kept`` (alike) the accesses outside shared memory, or to ``shared`` memory too, without
+        what they read."""
         ...
 
     def visits(self) -> Array:
-        """Accesses of threads to the shared memory of other blocks: rows of thread, address, instruction and time,
-        ``(4, k)`` int64."""
+        """Accesses of threads to the shared memory of other blocks: rows of thread, address, instruction and
+        time, ``(4, k)`` int64."""
         ...
 
     def first(self, most: int) -> bool:

@@ -19,8 +19,8 @@ Mask = Any  # (threads,) flags, or None: all threads
 class Threads:
     """Where each thread of a launch stands: the block it executes next, and whether it may.
 
-    ``parked``: 0 runs, 1 at a block barrier, 2 waits for lanes of its warp, 3 for blocks of its cluster. ``registers``: those that
-    outlive a block.
+    ``parked``: 0 runs, 1 at a block barrier, 2 waits for lanes of its warp, 3 for blocks of its cluster.
+    ``registers``: those that outlive a block.
     """
 
     services: Services

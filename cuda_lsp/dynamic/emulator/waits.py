@@ -53,7 +53,7 @@ class Waits:
     def __attrs_post_init__(self) -> None:
         self.program, self.lanes, self.order = self.services.program, self.services.lanes, self.services.order
         self.threads = self.services.threads
-        self.clusters = ClusterWaits(self.services, self.at, self.open)
+        self.clusters = ClusterWaits(self.services, self.at)
 
     def lane_mask(self, block: Block) -> Array | int:
         """The lane mask that a wait names: a constant, or ``(threads,)`` u32 out of a register."""
@@ -113,7 +113,8 @@ class Waits:
             self.at.pc = np.where(skips, block.targets[0], self.at.pc)
             group = group & ~skips
         if op.cluster:
-            return self.clusters.come(block, number, group)
+            self._meet(self.clusters.come(block, number, group))
+            return
         self.at.pc = np.where(group, number, self.at.pc)
         identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
         keys = set(zip(self.lanes.block[group].tolist(), identity[group].tolist(), strict=True))
@@ -196,7 +197,7 @@ class Waits:
             self.open(passing)
             self._reduce(passing)
             self._pass(passing)
-        opened |= self.clusters.release()
+        opened |= self._meet(self.clusters.release())
         if not opened and not (self.at.alive & (self.at.parked == 0)).any():
             for key, op in tuple(self.counted.items()):
                 opened |= self._try_counted(key, op, last=True)
@@ -207,6 +208,13 @@ class Waits:
             return True
         self._retried = False
         return opened
+
+    def _meet(self, going: Array) -> bool:
+        """Threads go on behind a barrier of their cluster. False: there are none."""
+        there = bool(going.any())
+        if there and self.clusters.meets_blocks(going):
+            self.open(going)
+        return there
 
     def _complete(self) -> list[int]:
         """The blocks of which all living threads are parked at barriers."""

@@ -78,8 +78,8 @@ def add_fault(
     if fault.outlived is not None:
         x, y, z = triple(fault.outlived, grid)
         message = (
-            f"{site.text} is in shared memory of block ({x},{y},{z}), which may have ended: no thread of it waits"
-            f" for {thread}, as behind `cluster.sync()`; seen on {result.device}"
+            f"{site.text} is in shared memory of block ({x},{y},{z}), which may have ended: no thread of it"
+            f" waits for {thread}, as `cluster.sync()` would; seen on {result.device}"
         )
     seen = Finding(
         code, Status.CONFIRMED, message, kernel, site,

@@ -218,8 +218,8 @@ class CostlyLog(Costly):
                 active, counts = np.empty(room, np.uint32), np.empty(room, np.int64)
                 given = (warp, lane, base, rows, active, counts)
                 found = self.log.library.log_patterns(
-                    ctypes.byref(self.log.columns), number, *(a.ctypes.data for a in given), room,
-                    table.ctypes.data, len(table),
+                    ctypes.byref(self.log.columns), number, self.memory.shared_stride,
+                    *(a.ctypes.data for a in given), room, table.ctypes.data, len(table),
                 )  # fmt: skip
             bits = active[:found, None] >> np.arange(WARP, dtype=np.uint32) & 1 == 1
             yield number, [*self.rows.get(number, ()), WarpRows(rows[:found], bits, counts[:found])]
