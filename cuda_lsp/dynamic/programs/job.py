@@ -36,6 +36,7 @@ class ProgramKernel:
 
 
 DEVICE_SOURCES = (".cu", ".cuh")
+RELOCATABLE = "-rdc=true"  # what nvcc is told where device code of several sources is linked
 
 
 @frozen
@@ -66,7 +67,7 @@ class ProgramJob:
     seconds for building and running (``until``: as in ``CheckJob``), ``running``: of them for the run.
     ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes that it may use
     of the host with all that it starts, and of a GPU (0: the usual share of what there is); ``link``: further
-    options of the last build step.
+    options of the last build step; ``RELOCATABLE`` among them: device code of the sources is linked.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -107,9 +108,12 @@ class ProgramJob:
                 for unit in self.built
             )
         return tuple(
-            Unit(path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES)
+            Unit(
+                path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES,
+                relocatable=RELOCATABLE in self.link,
+            )
             for k, path in enumerate((self.path, *self.sources))
-        )
+        )  # fmt: skip
 
     def text_of(self, unit: Unit) -> str:
         """The source's text, which for ``path`` may not be saved yet. Raises OSError."""
