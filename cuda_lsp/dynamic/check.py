@@ -15,7 +15,14 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import (
+    RELOCATABLE,
+    CompiledModule,
+    CompileError,
+    CompileOptions,
+    Interrupted,
+    compile_module,
+)
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
@@ -135,8 +142,18 @@ class _Check:
                 raise Interrupted(f"{job.kernel} {late}") from interrupted
 
     def _compiled(self, level: Level, toolkit: Toolkit) -> CompiledModule:
-        job, seconds = self.job, max(0.1, self.left)
-        return compile_module(job.path, job.text, job.options, level, toolkit, job.cache, seconds=seconds)
+        job = self.job
+
+        def made(options: CompileOptions) -> CompiledModule:
+            seconds = max(0.1, self.left)
+            return compile_module(job.path, job.text, options, level, toolkit, job.cache, seconds=seconds)
+
+        try:
+            return made(job.options)
+        except CompileError as error:
+            if not error.needs_linking:
+                raise
+        return made(evolve(job.options, extra=(*job.options.extra, RELOCATABLE)))
 
     def _run_both(
         self, engine: Engine, notes: tuple[str, ...], plain: CompiledModule, later: Future[CompiledModule]

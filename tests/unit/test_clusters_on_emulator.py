@@ -39,6 +39,15 @@ __device__ void send(u32 p, int v, u32 b) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
                  :: "r"(p), "r"(v), "r"(b) : "memory");
 }
+__device__ void push(u32 p, const void* from, u32 bytes, u32 b) {
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"(p), "r"(near(from)), "r"(bytes), "r"(b) : "memory");
+}
+__device__ void pull(u32 p, const void* from, u32 bytes, u32 b, unsigned short ranks) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                 " [%0], [%1], %2, [%3], %4;"
+                 :: "r"(p), "l"(from), "r"(bytes), "r"(b), "h"(ranks) : "memory");
+}
 __device__ void begin(const void* b, u32 count) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(near(b)), "r"(count) : "memory");
 }
@@ -156,6 +165,26 @@ CASES = {
         """if (t == 0) { begin(b, 1); expect(b, 256); } cluster.sync();
     send(far(s + t, other), g, far(b, other)); out[g] = s[t ^ 1]; cluster.sync();""",
         races=True,
+    ),
+    "a_bulk_copy_to_the_other_block": Case(
+        """__shared__ int from[64]; from[t] = g;
+    if (t == 0) { begin(b, 1); expect(b, 256); } cluster.sync();
+    if (t == 0) push(far(s, other), from, 256, far(b, other));
+    wait_for(b, 0); out[g] = s[t]; cluster.sync();""",
+        out="g ^ 64",
+    ),
+    "a_bulk_copy_that_nobody_waits_for": Case(
+        """__shared__ int from[64]; from[t] = g;
+    if (t == 0) { begin(b, 1); expect(b, 256); } cluster.sync();
+    if (t == 0) push(far(s, other), from, 256, far(b, other));
+    out[g] = s[t]; cluster.sync();""",
+        races=True,
+    ),
+    "one_copy_for_both_blocks": Case(
+        """if (t == 0) { begin(b, 1); expect(b, 256); } cluster.sync();
+    if (g % 128 == 0) pull(near(s), out + g, 256, near(b), 3);
+    wait_for(b, 0); out[g] = s[t] + 7; cluster.sync();""",
+        out="7 + 0 * g",
     ),
     "a_block_waits_for_the_other_at_an_mbarrier": Case(
         """if (t == 0) begin(b, 64); s[t] = g; cluster.sync();

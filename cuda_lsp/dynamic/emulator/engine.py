@@ -33,6 +33,7 @@ from cuda_lsp.dynamic.emulator.waits import Waiting
 from cuda_lsp.dynamic.ptx.directives import cluster_of, counts_clusters
 from cuda_lsp.dynamic.ptx.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
@@ -112,9 +113,10 @@ class EmulatorEngine:
             try:
                 known = self._programs[key] = translate(read_module(ptx), entry)
             except (Untranslatable, PtxSyntaxError) as problem:
+                opcodes = problem.opcodes if isinstance(problem, Untranslatable) else ()
+                advice = "; use a GPU for it" if opcodes else ""
                 raise EngineUnavailable(
-                    f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it",
-                    problem.opcodes if isinstance(problem, Untranslatable) else (),
+                    f"the CPU emulator cannot run this kernel: {problem}{advice}", opcodes
                 ) from problem
             while len(self._programs) > _KEPT:
                 self._programs.popitem(last=False)
@@ -125,7 +127,8 @@ Lay = Callable[[Program, KernelRun, int], Memory]  # for so many blocks
 
 
 class Launch:
-    """One execution. ``lay`` makes its memory; without it the kernel runs by itself.
+    """One execution. ``lay`` makes its memory, and its maker runs what the kernel launches; without it the
+    kernel runs by itself.
 
     ``most``: blocks to execute at once, at most.
     """
@@ -178,6 +181,7 @@ class Launch:
         ])  # fmt: skip
         costly = Costly(self.lanes, self.memory) if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
+        self.services.device_launches.follows = lay is not None
         self.machine = Machine(self.services, deadline, backwards, compiled=compiled)
         started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
@@ -206,6 +210,7 @@ class Launch:
             failure=machine.failure,
             results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
             compiled=machine.native is not None,
+            launched=tuple(services.device_launches.made),
         )
 
     def _races(self, detector: Detector) -> Iterable[SeenRace]:
@@ -298,6 +303,8 @@ class Launch:
         if elsewhere and self.request.sites:
             count = sum(fault.count for fault in elsewhere)
             yield f"{count:,} accesses outside local or constant memory were not carried out"
+        if left_out := self.services.device_launches.left_out:
+            yield f"what it launches was not run ({', '.join(map(kernel_name, left_out))})"
         for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):

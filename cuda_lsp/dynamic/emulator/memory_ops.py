@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator import async_ops, image_ops, matrix_ops
 from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, Untranslatable, element_types
+from cuda_lsp.dynamic.emulator.runtime_calls import emit_call
+from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, bases, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
@@ -145,32 +146,6 @@ def _nothing(e: Emitter, code: Instruction, number: int) -> None:
     """Hints and waits that change nothing here."""
 
 
-def _call(e: Emitter, code: Instruction, number: int) -> None:
-    arguments = list(code.arguments)
-    returns = arguments.pop(0).strip("() ") if arguments[0].startswith("(") else ""
-    name = arguments[0]
-    if name == "vprintf":
-        form, given = (e.read(f"%{p.strip()}.0", "s64") for p in arguments[1].strip("() ").split(","))
-        e.lines.append(f"S.print({form}, {given}, {e.mask})")
-        slot = f"%{returns}.0"
-        if slot in e.kernel.registers:
-            e.write(slot, e.read("0", e.kernel.registers[slot]), e.kernel.registers[slot])
-    elif name in ("malloc", "free"):
-        given = e.read(f"%{arguments[1].strip('() ')}.0", "s64")
-        if name == "free":
-            e.lines.append(f"S.release({given}, {e.mask})")
-        else:
-            slot = f"%{returns}.0"
-            e.write(slot, f"S.allocate({given}, {e.mask})", "b64")
-    elif name == "__assertfail":
-        names = [f"%{part.strip()}.0" for part in arguments[1].strip("() ").split(",")]
-        kinds = ("s64", "s64", "u32", "s64")  # text, file, line, function
-        given = ", ".join(e.read(n, kind) for n, kind in zip(names, kinds, strict=False))
-        e.lines.append(f"S.assertion({number}, {given}, {e.mask})")
-    else:
-        raise Untranslatable(f"call of {name}")
-
-
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
     why = "the kernel executed trap"
     if code.opcode == TOO_DEEP:
@@ -186,5 +161,5 @@ TABLE: Mapping[str, Emit] = {
     **async_ops.TABLE,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
     "isspacep": _isspacep, "mapa": _mapped, "getctarank": _rank, "createpolicy": _policy, "membar": _fence,
-    "fence": _fence, "nanosleep": _sleep, "discard": _nothing, "call": _call, "trap": _trap,
+    "fence": _fence, "nanosleep": _sleep, "discard": _nothing, "call": emit_call, "trap": _trap,
 }  # fmt: skip

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from attrs import define
 
-from cuda_lsp.dynamic.compilation.compile import CompileError, build_errors, digest_of
+from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileError, build_errors, digest_of
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, nvcc_variables, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.dynamic.programs.job import RELOCATABLE, ProgramJob, Unit
+from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.compilation.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Detail, RunOutcome
 from cuda_lsp.files import read_text
@@ -36,7 +36,6 @@ class ProgramKernel:
 
 
 DEVICE_SOURCES = (".cu", ".cuh")
-RELOCATABLE = "-rdc=true"  # what nvcc is told where device code of several sources is linked
 
 
 @frozen

@@ -69,6 +69,7 @@ class Host:
     launches: int = 0
     before_launch: Callable[[], None] = lambda: None
     _engine: EmulatorEngine = field(factory=EmulatorEngine)
+    _waiting: list[Call] = field(factory=list[Call])  # what kernels launched
     instances: Instances = field(init=False)
     tally: Tally = field(init=False)
     _sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
@@ -96,7 +97,19 @@ class Host:
         return region.start if region else 0
 
     def launch(self, call: Call) -> tuple[int, str]:
-        """Execute one launch. The runtime's error number, and what the kernel printed."""
+        """Execute one launch, then those that its kernel made. The runtime's error number, and what they
+        printed."""
+        error, printed = self._launched(call)
+        while self._waiting and error == SUCCESS:
+            if time.monotonic() > self.deadline:
+                error = TIMEOUT
+                break
+            error, more = self._launched(self._waiting.pop(0))
+            printed += more
+        self._waiting.clear()
+        return error, printed
+
+    def _launched(self, call: Call) -> tuple[int, str]:
         self.launches += 1
         self.before_launch()
         call = evolve(call, entry=stable(call.entry))
@@ -161,7 +174,14 @@ class Host:
         if before is not None and races.failure is None:
             self.heap.restore(before)  # results come from one build: O0 and O3 round differently
             return (), "", SUCCESS
+        self._take(races)
         return blocks, races.output, _error(races)
+
+    def _take(self, outcome: RunOutcome) -> None:
+        """What the kernel launched waits until it has ended."""
+        self._waiting += [
+            Call(one.entry, one.grid, one.block, one.shared, one.arguments) for one in outcome.launched
+        ]
 
     def _rest(
         self, call: Call, optimised: CompiledModule, done: frozenset[int], kernel: ProgramKernel | None
@@ -175,6 +195,7 @@ class Host:
         while blocks := tuple(islice(left, size)):
             outcome = self._run(call, optimised, blocks, kernel)
             printed += outcome.output
+            self._take(outcome)
             if outcome.failure is not None:
                 self.problems.setdefault(call.entry, outcome.failure)
                 return printed, _error(outcome)

@@ -19,7 +19,13 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.children.sweep import kill_descendants
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import (
+    RELOCATABLE,
+    CompiledModule,
+    CompileError,
+    Interrupted,
+    compile_module,
+)
 from cuda_lsp.dynamic.compilation.linking import link_modules
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
@@ -29,7 +35,7 @@ from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.programs.build import build
 from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
-from cuda_lsp.dynamic.programs.job import RELOCATABLE, ProgramJob, ProgramResult, Unit
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
 from cuda_lsp.dynamic.programs.process import crash, end_of, environment_of, input_of

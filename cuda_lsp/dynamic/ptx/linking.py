@@ -1,10 +1,10 @@
 """Several relocatable modules as one, as nvlink makes one program of their code.
 
-What one module declares and another defines becomes one thing; of what each of them holds a copy of (templates,
-inline functions) one copy stays. Functions and texts that a module keeps to itself get its number where another
-module has the same name; variables do not, as the host knows them by theirs. Places keep their meaning: the numbers of files and of lines (which are those of tokens,
-``compilation/tokens.py``) go on where those of the module before end. Source: PTX ISA 5.4.8, 11.6 "Linking
-directives".
+What one module declares and another defines becomes one thing; of what each of them holds (templates, inline
+functions) one copy stays. Functions and texts that a module keeps to itself get its number where another one
+has the same name; variables do not, as the host knows them by theirs. Places keep their meaning: the numbers
+of files, and of lines, which are those of tokens (``compilation/tokens.py``), go on where those of the module
+before end. Source: PTX ISA 11.6 "Linking directives".
 """
 
 from __future__ import annotations
