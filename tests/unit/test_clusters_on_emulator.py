@@ -40,8 +40,8 @@ __device__ void send(u32 p, int v, u32 b) {
                  :: "r"(p), "r"(v), "r"(b) : "memory");
 }
 __device__ void push(u32 p, const void* from, u32 bytes, u32 b) {
-    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 :: "r"(p), "r"(near(from)), "r"(bytes), "r"(b) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+                 " [%0], [%1], %2, [%3];" :: "r"(p), "r"(near(from)), "r"(bytes), "r"(b) : "memory");
 }
 __device__ void pull(u32 p, const void* from, u32 bytes, u32 b, unsigned short ranks) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"

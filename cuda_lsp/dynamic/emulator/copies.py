@@ -99,6 +99,7 @@ class Async:
         target, source, size = self._spread(target), self._spread(source), self._spread(size)
         barrier = self._spread(barrier)
         wanted = np.ones(self.accesses.threads, np.int64) if ranks is None else self._spread(ranks)
+        arrivals: list[tuple[Array, Array]] = []
         for rank in range(int(wanted.max()).bit_length()):
             chosen = wanted.astype(np.int64) >> rank & 1 == 1
             here = chosen if mask is None else chosen & mask
@@ -109,7 +110,9 @@ class Async:
                 places = tuple(self.accesses.peer(place, np.uint32(rank)) for place in places)
             for length in np.unique(size[here]).tolist():
                 self.accesses.move(number, places[0], source, length, here & (size == length))
-            self.report(places[1], size, here)
+            arrivals.append((places[1], here))
+        for place, here in arrivals:  # it is one copy: nobody knows of a part of it
+            self.report(place, size, here)
 
     def report(self, barrier: Array, size: Array, mask: Mask) -> None:
         """So many bytes have come, which threads wrote: who waits for them knows it, and what these threads
