@@ -78,6 +78,29 @@ def test_other_sources_are_built_and_their_kernels_checked(tmp_path):
     assert "name its other sources" in missing.stdout
 
 
+def test_kernels_of_several_sources_print_their_own_texts(tmp_path):
+    other = tmp_path / "other.cu"
+    other.write_text(
+        '#include <cstdio>\n__global__ void second() { printf("the second says %d\\n", 2); }\n'
+        "void start() { second<<<1, 1>>>(); }\n"
+    )
+    text = (
+        '#include <cstdio>\nvoid start();\n__global__ void first() { printf("first says %d\\n", 1); }\n'
+        "int main() { first<<<1, 1>>>(); start(); return cudaDeviceSynchronize(); }\n"
+    )
+    done = run(tmp_path, text, options=("--with", str(other)))
+    assert done.stderr.splitlines()[:2] == ["first says 1", "the second says 2"]
+
+
+def test_variables_of_one_name_in_several_sources_are_told(tmp_path):
+    other = tmp_path / "other.cu"
+    text = "static __device__ int count;\n__global__ void %s() { ++count; }\n"
+    other.write_text(text % "second" + "void start() { second<<<1, 1>>>(); }\n")
+    own = text % "first" + "void start(); int main() { first<<<1, 1>>>(); start(); return 0; }\n"
+    done = run(tmp_path, own, options=("--with", str(other)))
+    assert "count: several sources have their own, and only the first one's is used" in done.stdout
+
+
 def test_a_program_that_crashes_or_does_not_end_is_told(tmp_path):
     crash = run(tmp_path, "int main() { volatile int* p = 0; return *p; }\n")
     assert "the program crashed (SIGSEGV)" in crash.stdout

@@ -35,6 +35,7 @@ from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.programs.build import build
 from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
+from cuda_lsp.dynamic.programs.instances import taken_for_one
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
@@ -83,7 +84,7 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
         evolve(run, checks=tuple(evolve(check, headers=headers) for check in run.checks))
         for run in result.runs
     )
-    return evolve(result, runs=runs, notes=(*result.notes, *note))
+    return evolve(result, runs=runs, notes=(*result.notes, *note, *taken_for_one(modules)))
 
 
 def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> tuple[Path, Modules]:
