@@ -15,7 +15,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.source_text import differing
-from cuda_lsp.model import RACES, Finding, KernelReport, Position, SourceRange, Status, Verdict
+from cuda_lsp.model import RACES, Finding, KernelReport, LaunchConfig, Position, SourceRange, Status, Verdict
 from cuda_lsp.static.same_code import SameCode
 
 _REMEMBERED = 3  # analyses before the last one
@@ -159,6 +159,40 @@ class Carried:
         half_typed = broken and not report.refined and decided is not None
         return _with(evolve(report, findings=()) if half_typed else report, self._follow(kernel, told, text))
 
+    def same(self, kernel: str, text: str, report: KernelReport) -> KernelReport | None:
+        """What was decided of a kernel whose newest ``text`` has the code of that; None: nothing was.
+
+        ``report`` has the place that the kernel has now.
+        """
+        known = self._known.get(kernel)
+        decided = known.decided if isinstance(known, _Told) else known
+        again = self._again(decided, text, report)
+        if again is None:
+            return None
+        self._known[kernel] = again
+        return again.report
+
+    def shifted(self, kernel: str, text: str, lines: int) -> KernelReport | None:
+        """What was decided of a kernel that is what it was in the text before, ``lines`` further down."""
+        known = self._known.get(kernel)
+        if not isinstance(known, _Decided):
+            return None
+        executed = evolve(known.first, lines=known.first.lines + lines)
+        moved = evolve(known, text=text, report=known.report.moved(lines), first=executed)
+        self._known[kernel] = moved
+        return moved.report
+
+    def put_off(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
+        """``report`` of a kernel of ``text`` that is looked at later, with all that was told of it."""
+        known = self._known.get(kernel)
+        if known is None:
+            return report
+        told, launches = _told(known), tuple[LaunchConfig, ...]()
+        if told.decided:
+            moved = Edit.between(self._path, told.decided.text, text).moved
+            launches = tuple(_launched(moved, launch) for launch in told.decided.report.launches)
+        return _with(evolve(report, launches=launches), self._follow(kernel, told, text))
+
     def surroundings_changed(self) -> None:
         """Headers, or launches in other files: the same code may mean something else now."""
         for kernel, known in self._known.items():
@@ -195,6 +229,7 @@ class Carried:
         before = decided.report
         known = evolve(
             report,
+            launches=report.launches or tuple(_launched(same.moved, launch) for launch in before.launches),
             verdict=before.verdict,
             reasons=before.reasons,
             findings=findings,
@@ -219,6 +254,12 @@ class Carried:
         if self._edit is None or self._edit[0] is not old or self._edit[1] is not new:
             self._edit = (old, new, Edit.between(self._path, old, new))
         return _all_moved(findings, self._edit[2].moved)
+
+
+def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:
+    """A launch where it is written now, if it is."""
+    place = moved(launch.site.range) if launch.site else None
+    return evolve(launch, site=evolve(launch.site, range=place) if launch.site and place else None)
 
 
 def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]:

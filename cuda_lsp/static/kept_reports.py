@@ -33,10 +33,14 @@ _SPENT = 0.8
 
 @define
 class KeptReport:
-    """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
+    """One analysed kernel. ``report`` is the newest; positions are those of ``line``.
+
+    ``identity``: which of the file's kernels it is, whatever is written in it.
+    """
 
     kernel: Kernel
     base_name: str
+    identity: str
     first: FirstTier
     report: KernelReport
     line: int

@@ -40,6 +40,10 @@ class Document:
     text: str = ""
     hidden: frozenset[str] = frozenset()  # keys of kernels that clang cannot make out
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
+    put_off: dict[str, KernelReport] = field(factory=dict[str, KernelReport])
+    """Key → what is shown of a kernel that is looked at when nobody types."""
+    typed_at: int = 1  # line
+    asked_for: bool = False  # somebody waits for a kernel that is put off
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
     publish: Publish | None = None
