@@ -112,7 +112,8 @@ class Analyzer:
             document.text, document.version = text, version
             self._say_in_parts(path, document, pace, said)
         decided = self._decided_before(document, text) if document.text and self._quick else {}
-        keys, errors, unknown, waiting = self._first_tier(translation, pace, decided if pace.decided else {})
+        done = self._as_written(document, decided) if pace.decided else frozenset[str]()
+        keys, errors, unknown, waiting = self._first_tier(translation, pace, done)
         errors += unclosed
         hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
         unknown = tuple(k for k in unknown if all(k.range != source.range for source in hidden))
@@ -351,6 +352,12 @@ class Analyzer:
             if report is not None:
                 found[key] = report
         return found
+
+    def _as_written(self, document: Document, decided: Container[str]) -> frozenset[str]:
+        """The keys of kernels that were ``decided`` and whose findings quote what is written now."""
+        of_file = keyed(document.translation)
+        respelled = document.carried.is_respelled
+        return frozenset(key for key, s in of_file if key in decided and not respelled(s.identity))
 
     def _earlier(self, document: Document, source: KernelSource, text: str) -> KernelReport:
         """What is known of a kernel that is put off."""

@@ -9,7 +9,7 @@ decides nothing, and one that differs in white space and comments alone was deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -73,13 +73,15 @@ class _Decided:
     """An analysis of ``text`` that has finished, and what executing told before.
 
     ``before``: of texts before, whose code was another: the one behind a lone ``/``, or without the statement
-    that somebody began to type, may be that again.
+    that somebody began to type, may be that again. ``respelled``: findings quote code whose white space or
+    comments were edited since.
     """
 
     text: str
     report: KernelReport
     first: _Executed
     before: _Decided | None = None
+    respelled: bool = False
 
     def cut(self, many: int) -> _Decided:
         """With so many before it at most."""
@@ -182,6 +184,11 @@ class Carried:
         self._known[kernel] = moved
         return moved.report
 
+    def is_respelled(self, kernel: str) -> bool:
+        """Whether findings that were decided quote code that is written in another way now."""
+        known = self._known.get(kernel)
+        return isinstance(known, _Decided) and known.respelled
+
     def put_off(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
         """``report`` of a kernel of ``text`` that is looked at later, with all that was told of it."""
         known = self._known.get(kernel)
@@ -236,7 +243,9 @@ class Carried:
             refined=True,
             assumptions=before.assumptions,
         )
-        return _Decided(text, known, _Executed(evolve(report, findings=quick), 0), decided.before)
+        executed = _Executed(evolve(report, findings=quick), 0)
+        respelled = decided.respelled or any(same.respelled(place) for place in _places(before.findings))
+        return _Decided(text, known, executed, decided.before, respelled)
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
         """All that was told, in a newer text."""
@@ -260,6 +269,11 @@ def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:
     """A launch where it is written now, if it is."""
     place = moved(launch.site.range) if launch.site else None
     return evolve(launch, site=evolve(launch.site, range=place) if launch.site and place else None)
+
+
+def _places(findings: Iterable[Finding]) -> Iterator[SourceRange]:
+    for finding in findings:
+        yield from (site.range for site in (finding.site, *(r.site for r in finding.related)))
 
 
 def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]:

@@ -258,7 +258,12 @@ class Documents:
         if report is not None:
             deliver = partial(self._deliver, change.uri)
             deliver(report)
-            self.analyzer.refine(change.path, deliver)
+            if not self._is_outdated(change):  # otherwise the newer text asks for what it needs
+                self.analyzer.refine(change.path, deliver)
+
+    def _is_outdated(self, change: _Change) -> bool:
+        waiting = self._waiting.get(change.uri)
+        return waiting is not None and not waiting.again
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:
