@@ -120,7 +120,10 @@ class Carried:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: dict[str, _Told | _Decided] = {}
-        self._edit: tuple[str, str, Edit] | None = None  # the last one asked for, and its texts
+        self._edits: tuple[str, dict[int, tuple[str, Edit]]] = (
+            "",
+            {},
+        )  # to which text, from which older ones
         self._same: tuple[str, dict[int, tuple[str, SameCode | None]]] = ("", {})  # with which older texts
 
     def shown(
@@ -196,7 +199,7 @@ class Carried:
             return report
         told, launches = _told(known), tuple[LaunchConfig, ...]()
         if told.decided:
-            moved = Edit.between(self._path, told.decided.text, text).moved
+            moved = self._edit(told.decided.text, text).moved
             launches = tuple(_launched(moved, launch) for launch in told.decided.report.launches)
         return _with(evolve(report, launches=launches), self._follow(kernel, told, text))
 
@@ -260,9 +263,15 @@ class Carried:
         """Findings of a text in a newer one."""
         if not findings or old is new:
             return findings
-        if self._edit is None or self._edit[0] is not old or self._edit[1] is not new:
-            self._edit = (old, new, Edit.between(self._path, old, new))
-        return _all_moved(findings, self._edit[2].moved)
+        return _all_moved(findings, self._edit(old, new).moved)
+
+    def _edit(self, old: str, new: str) -> Edit:
+        if self._edits[0] is not new:
+            self._edits = (new, {})
+        made = self._edits[1]
+        if id(old) not in made:  # it is kept there, so that no other text has its number
+            made[id(old)] = (old, Edit.between(self._path, old, new))
+        return made[id(old)][1]
 
 
 def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:
