@@ -123,7 +123,7 @@ class Carried:
         self._edits: tuple[str, dict[int, tuple[str, Edit]]] = (
             "",
             {},
-        )  # to which text, from which older ones
+        )  # to a text, from older ones
         self._same: tuple[str, dict[int, tuple[str, SameCode | None]]] = ("", {})  # with which older texts
 
     def shown(
