@@ -19,6 +19,9 @@ shown until then (``carried``)."""
 EARLY_S = 0.25
 """Of processor time, from one report of a file that was just opened to the next: something is told soon."""
 
+FIRST_S = 0.04
+"""The same to the first one: what is visible, a few kernels."""
+
 LEAST_EXECUTION_S = 0.02
 """A kernel is executed for as long even when there is no time left: most need no more."""
 

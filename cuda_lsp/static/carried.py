@@ -14,9 +14,9 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.frontend.source_text import differing
 from cuda_lsp.model import RACES, Finding, KernelReport, LaunchConfig, Position, SourceRange, Status, Verdict
-from cuda_lsp.static.same_code import SameCode
 
 _REMEMBERED = 3  # analyses before the last one
 Moved = Callable[[SourceRange], "SourceRange | None"]

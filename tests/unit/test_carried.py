@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status, Verdict
 from cuda_lsp.static import carried
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.carried import Edit
-from cuda_lsp.static.same_code import SameCode
 
 PATH = Path("k.cu")
 TEXT = """// rows of a matrix
