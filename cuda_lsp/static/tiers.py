@@ -53,7 +53,7 @@ from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
-from cuda_lsp.static.solver.solve import SolverResult
+from cuda_lsp.static.solver.answer import SolverResult
 
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
