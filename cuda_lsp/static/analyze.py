@@ -7,6 +7,7 @@ solver processes, which first finish what the keystroke path had to cut, and pub
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import queue
@@ -37,7 +38,7 @@ from cuda_lsp.static.pace import Pace
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
-from cuda_lsp.static.stored_values import is_open, with_stored_values
+from cuda_lsp.static.stored_values import is_open, may_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
@@ -462,9 +463,11 @@ class Analyzer:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
             until = pace.until_of(number)
             first = enumerate_kernel(kernel, settings, until=until)
-            if is_open(first, kernel) or (first.cut and pace.whole):
+            open_ = is_open(first, kernel)
+            may_matter = open_ or first.cut or may_open(first, kernel)  # what threads store
+            if (open_ and not first.cut) or (may_matter and pace.whole):
                 kernel = _with_values(kernel, translation, source)
-            if not first.cut:
+            if open_ and not first.cut:
                 first = with_stored_values(first, kernel, settings, until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
             return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)
@@ -478,19 +481,21 @@ class Analyzer:
             self._reports[key] = KeptReport(
                 kernel, source.base_name, source.identity, first, first.report, line
             )
-            if first.cut and kernel.followed is None:
+            if may_matter and kernel.followed is None:
                 self._unfollowed[key] = translation, source
         return None
 
     def _follow_values(self) -> None:
-        """Lower once more, with values, what was cut while somebody waited: the background wants them."""
+        """Lower once more, with values, what somebody waited for: the background wants them."""
         with self._lock:
             wanted = [
                 (self._reports[key], of) for key, of in self._unfollowed.items() if key in self._reports
             ]
             self._unfollowed.clear()
         for known, (translation, source) in wanted:
-            known.kernel = _with_values(known.kernel, translation, source)
+            # Code that nests too deeply for it is proved without them.
+            with contextlib.suppress(RecursionError, ctypes.ArgumentError):
+                known.kernel = _with_values(known.kernel, translation, source)
 
     def _forget_unfollowed(self) -> None:
         """Their cursors are about to die."""

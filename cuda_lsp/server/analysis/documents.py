@@ -248,18 +248,18 @@ class Documents:
 
     def _guarded(self, change: _Change, analysis: Callable[[], FileReport | None]) -> None:
         """Do something about a document's text, and tell what comes of it."""
+        deliver = partial(self._deliver, change.uri)
         try:
             with self._slate.at(change.number):
                 report = analysis()
+                if report is None:
+                    return
+                deliver(report)
+                if not self._is_outdated(change):  # otherwise the newer text asks for what it needs
+                    self.analyzer.refine(change.path, deliver)
         except Exception as error:
             log.exception("analysis of %s failed", change.path)
             self._listener.failed(change.uri, change.number, error)
-            return
-        if report is not None:
-            deliver = partial(self._deliver, change.uri)
-            deliver(report)
-            if not self._is_outdated(change):  # otherwise the newer text asks for what it needs
-                self.analyzer.refine(change.path, deliver)
 
     def _is_outdated(self, change: _Change) -> bool:
         waiting = self._waiting.get(change.uri)
