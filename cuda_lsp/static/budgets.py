@@ -11,7 +11,7 @@ CUDA fixes (lanes of a warp, threads of a block) is in ``model``. It is one tabl
 OPENING_S = 0.25
 """From the text of a file that was just opened to what is published of it."""
 
-TYPING_S = 0.026
+TYPING_S = 0.024
 """The same after a keystroke: with what is on its way when it comes and with publishing, within 40 ms. What
 takes longer is told by the background some tenths of a second later, and what is known of the text before is
 shown until then (``carried``)."""
