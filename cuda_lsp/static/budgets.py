@@ -234,6 +234,9 @@ MOST_BASES = 4
 MOST_POINTERS_OF_A_TABLE = 16
 """Pointers in a table of the thread's own, from which one is taken by an index."""
 
+MOST_WAYS = 8
+"""Through one round of a loop, for what bounds a variable in all of them."""
+
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""
 

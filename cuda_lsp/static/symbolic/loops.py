@@ -33,8 +33,8 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     k = t.symbol(f"k{walker.number()}", Level.GRID, 0)
     changed = [v for v in _assigned(loop) if v in entry.values]
     marks = Marks.of(walker, changed, entry.values)
-    after, settled = _probe(walker, loop, k, marks.header)
-    header = closed_forms(walker, k, entry.values, marks, after)
+    after, ends, settled = _probe(walker, loop, k, marks.header)
+    header = closed_forms(walker, k, entry.values, marks, after, ends)
     walker.state = entry.copy()
     _record(walker, loop, k, header, settled)
 
@@ -116,10 +116,13 @@ def _guarded(event: Event, condition: Term) -> Event:
 # ------------------------------------------------------------------------------- closed forms
 
 
-def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[Var, Value], Set[Array]]:
+def _probe(
+    walker: Walker, loop: ir.Loop, k: Term, start: Header
+) -> tuple[dict[Var, Value], Term, Set[Array]]:
     """What the variables hold after one round from ``start``; leaves no events behind.
 
-    And the arrays that nobody stored to since a barrier, neither before the loop nor at the end of a round.
+    When the round comes to its end. And the arrays that nobody stored to since a barrier, neither before the
+    loop nor at the end of a round.
     """
     saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks)
     events, left, iterators = walker.events, walker.left, walker.iterators
@@ -127,7 +130,7 @@ def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[
     walker.depth += 1
     _enter(walker, loop, k, start)
     first = dict(walker.state.versions)
-    _round(walker, loop, k)
+    ends = t.and_(_round(walker, loop, k), walker.state.alive)
     result = {var: walker.state.values.get(var, value) for var, value in start.items()}
     last = walker.state.versions
     settled = {
@@ -138,7 +141,7 @@ def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[
     walker.depth -= 1
     walker.state, walker.path, walker.assumed, walker.fenced, walker.locks = saved
     walker.events, walker.left, walker.iterators = events, left, iterators
-    return result, settled
+    return result, ends, settled
 
 
 def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[Array] = frozenset()) -> None:

@@ -128,6 +128,7 @@ class Scene:
     votes: dict[str, Vote] = field(factory=dict[str, Vote])
     places: dict[str, Place] = field(factory=dict[str, Place])
     limits: dict[str, Fact] = field(factory=dict[str, Fact])
+    invariants: dict[str, Fact] = field(factory=dict[str, Fact])
     cells: dict[tuple[Array, int], Cells] = field(factory=dict[tuple[Array, int], Cells])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back

@@ -46,8 +46,9 @@ def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
         value = t.from_monomials(positive)
         if not negative:
             found.setdefault(value, []).append(limit)
-        elif t.sub(limit, t.ONE) is t.ZERO:  # no more than another term of the thread
-            found.setdefault(value, []).append(t.from_monomials(negative))
+        elif t.sub(limit, t.ONE).hi <= 0:  # no more than another term of the thread, or one less
+            rest = t.add(t.from_monomials(negative), limit, t.const(-1)) if limit.is_const else None
+            found.setdefault(value, []).append(t.from_monomials(negative) if rest is None else rest)
     return found
 
 
@@ -144,6 +145,9 @@ class Sizes:
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
+        choice = next((a for m in t.monomials(small) for a in m if a.op is Op.ITE), None)
+        if choice is not None:  # whichever it is
+            return all(self.at_least(large, t.replacing({choice: x})(small)) for x in choice.args[1:])
         room = dict(t.monomials(large))
         if any(c < 0 for c in room.values()):
             return False
@@ -243,8 +247,9 @@ class Sizes:
             known = self._limits[value, rounds] = self._limits_anew(value, rounds)
         return known
 
-    def _limits_anew(self, value: Term, rounds: int) -> list[Term]:
-        if rounds == 0 or not self.not_negative(value):
+    def _limits_anew(self, value: Term, rounds: int, natural: bool = False) -> list[Term]:
+        """``natural``: it is known that the value is not negative."""
+        if rounds == 0 or not (natural or self.not_negative(value)):
             return []
         found: list[Term] = []
         varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
@@ -255,7 +260,7 @@ class Sizes:
             elif own is not value:
                 continue
             else:  # value <= limit
-                found += self.limits(limit, rounds - 1)
+                found += self._limits_anew(limit, rounds - 1, natural=True)
         found += self._limits_of_sum(value, rounds)
         remainder = self.remainder(value)
         if remainder is not None:

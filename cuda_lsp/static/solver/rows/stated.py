@@ -158,7 +158,10 @@ class _Said:
         """What the column stays below: exclusive bounds of what varies in it, and of what that is made of."""
         parts = [unit_of(column), *(a for m in t.monomials(column) for a in m if side(a))]
         bounds = upper_bounds(self.guards)
-        own = (x for part in parts for x in (*bounds.get(part, ()), *_divisors(part)))
+        own = [x for part in parts for x in bounds.get(part, ())]
+        for part in parts:  # ``i % d`` of ``256 * (i % d) + t < n`` goes as far as that says
+            sums = [x for x in bounds if x is not part and x.op is Op.SUM and (part,) in t.monomials(x)]
+            own += [limit for x in sums for limit in bounds[x]] if sums else _divisors(part)
         return list(dict.fromkeys((*own, *self._told_limits(column))))
 
     def _told_limits(self, column: Term) -> Iterator[Term]:

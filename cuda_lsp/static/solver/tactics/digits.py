@@ -67,8 +67,9 @@ def _bounded_by_memory(pair: OpenPair) -> list[Term]:
 
 
 def _is_memory(atoms: t.Monomial, pair: OpenPair) -> bool:
-    facts = pair.query.summary.facts
-    return len(atoms) == 1 and atoms[0].op is Op.APPLY and base_name(atoms[0].args[0]) not in facts
+    summary = pair.query.summary
+    known = summary.facts.keys() | summary.invariants.keys()
+    return len(atoms) == 1 and atoms[0].op is Op.APPLY and base_name(atoms[0].args[0]) not in known
 
 
 def _copies(symbol: Term) -> tuple[Term, Term]:
