@@ -96,6 +96,9 @@ MOST_NEIGHBOURS = 8
 
 # -------------------------------------------------------------------------------- the solver's time
 
+LAUNCH_SHARE = 0.5
+"""Of the solver's budget, for each further launch of a kernel that is decided for those before."""
+
 GLANCE_SHARE = 0.05
 """Of the solver's budget, for schedules before the solver is asked: they show most races that data decide."""
 

@@ -13,7 +13,7 @@ Sized Arrays", ICS 2015), here for two threads instead of two iterations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -237,8 +237,10 @@ class _Reader(Sizes):
         """What the difference of two terms that are not negative stays below."""
         if t.ZERO in (first, second):
             return self.limits(t.add(first, second))
-        others = self.limits(second)
-        return [limit for limit in self.limits(first) if limit in others]
+        limits, others = self.limits(first), self.limits(second)
+        numbers = [min((x.value for x in found if x.is_const), default=None) for found in (limits, others)]
+        most = [t.const(max(n for n in numbers if n is not None))] if None not in numbers else []
+        return list(dict.fromkeys((*(limit for limit in limits if limit in others), *most)))
 
     def _equations(self, runs: list[list[_Digit]]) -> list[_Equation] | None:
         if not runs or (len(runs) == 1 and len(runs[0]) > 1) or not self.not_zero(runs[0][0].weight):
@@ -391,9 +393,24 @@ def _parts(difference: Term, apart: bool) -> list[_Digit] | None:
             parts[weight, back] = evolve(known, first=t.add(known.first, value))
         else:
             parts[weight, back] = evolve(known, second=t.add(known.second, value))
-    for shared, factor in remainder.items():
-        weight = t.from_monomials({shared: 1})
+    for weight, factor in _apportioned(remainder, [weight for weight, _ in parts]):
         back = (weight, True) in parts and (weight, False) not in parts
         known = parts.get((weight, back), _Digit(weight, t.ZERO, t.ZERO))
         parts[weight, back] = evolve(known, shift=-factor * sign if back else factor * sign)
     return list(parts.values())
+
+
+def _apportioned(shared: Mapping[t.Monomial, int], weights: Iterable[Term]) -> Iterator[tuple[Term, int]]:
+    """What both threads have in the difference, by weight; a number as one whose digits have these weights.
+
+    ``768`` is twelve times ``64``, where columns of 64 are counted.
+    """
+    left = shared.get((), 0)
+    for weight in sorted((w.value for w in weights if w.is_const and w.value > 1), reverse=True):
+        times = abs(left) // weight * (1 if left > 0 else -1)
+        if times:
+            yield t.const(weight), times
+            left -= times * weight
+    if left:
+        yield t.ONE, left
+    yield from ((t.from_monomials({m: 1}), c) for m, c in shared.items() if m)
