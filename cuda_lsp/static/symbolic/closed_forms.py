@@ -320,10 +320,11 @@ def _havoc(scene: Scene, k: Term, var: Var, level: Level) -> Term:
 
 def _keep_within(scene: Scene, value: Value, of: Round, mark: Term, first: Value, after: Value) -> None:
     """Notes how far the unknown function in ``value``, a variable at round k, can come."""
-    unknown = [x for m in t.monomials(value) for x in m if x.op is Op.APPLY] if isinstance(value, Term) else []
-    if not unknown or not all(isinstance(x, Term) for x in (value, first, after)):
+    if not (isinstance(value, Term) and isinstance(first, Term) and isinstance(after, Term)):
         return
-    assert isinstance(value, Term) and isinstance(first, Term) and isinstance(after, Term)
+    unknown = [x for m in t.monomials(value) for x in m if x.op is Op.APPLY]
+    if not unknown:
+        return
     ends = (most(of, mark, first, after), least(of, mark, first, after))
     limits = [t.le(value, ends[0])] if ends[0] is not None else []
     limits += [t.le(ends[1], value)] if ends[1] is not None else []

@@ -1,8 +1,9 @@
 """How far conditional steps go: what holds of a loop's variable at the start of every round.
 
-``if (cnt < K) cnt++`` leaves ``cnt`` at most ``K``, or what it was before the loop. A bound is read off each way
-through one round: what the variable becomes there is no further than before, or no further than a condition of
-that way says. All ways together are an induction: the entry, and then each round, keep the furthest of them.
+``if (cnt < K) cnt++`` leaves ``cnt`` at most ``K``, or what it was before the loop. A bound is read off each
+way through one round: what the variable becomes there is no further than before, or no further than a
+condition of that way says. All ways together are an induction: the entry, and then each round, keep the
+furthest of them.
 """
 
 from __future__ import annotations
@@ -99,4 +100,3 @@ def _limits(condition: Term, value: Term, of: Round) -> Iterator[Term]:
                 yield rest
     if value.hi < budgets.UNBOUNDED:
         yield t.const(int(value.hi))
-

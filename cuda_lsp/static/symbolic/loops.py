@@ -17,6 +17,7 @@ from cuda_lsp.ir.walk import assigned, inside
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.closed_forms import Header, Marks, closed_forms, substituted
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
+from cuda_lsp.static.symbolic.filled import filled_by
 from cuda_lsp.static.symbolic.scene import WAITING, State, in_order
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import Value, choose
@@ -160,7 +161,7 @@ def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) ->
     for array in in_order(touched):
         level = Level.BLOCK if array in settled else Level.THREAD
         walker.state.versions[array] = (walker.number(), level)
-        walker.state.local.pop(array, None)
+        walker.state.forget(array)
 
 
 # -------------------------------------------------------------------------------- the recorded walk
@@ -174,7 +175,7 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     inside = walker.path
     at_header = walker.state.copy()
     runs = _round(walker, loop, k)
-    events, left = tuple(walker.events), walker.left
+    events, left, stored = tuple(walker.events), walker.left, walker.state.local
     walker.events, walker.left = outer_events, outer_left
     walker.path, walker.iterators = outer_path, outer_iterators
 
@@ -193,6 +194,9 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     begun = bool(leaves) or any(not isinstance(s, ir.Assign) for s in loop.test)
     walker.events.append(LoopEvent(k, t.and_(inside, runs), exit_round, events, loop.site, begun))
     _leave(walker, entry, at_header, k, exit_round, runs, list(zip(conditions, leaves, strict=True)), loop)
+    rounds = None if leaves else _rounds(k, runs)
+    if rounds is not None:
+        walker.state.filled |= filled_by(loop, k, rounds, walker.pointers, stored)
 
 
 def _exit_facts(
@@ -236,7 +240,7 @@ def _leave(
     at_exit = {k: exit_round if rounds is None else rounds}
     known = set(entry.values)
     values = {var: substituted(v, at_exit) for var, v in at_header.values.items() if var in known}
-    walker.state = State(values, t.TRUE, dict(entry.versions), dict(entry.local))
+    walker.state = State(values, t.TRUE, dict(entry.versions), dict(entry.local), dict(entry.filled))
     _forget(walker, loop)
     gone: Term = t.FALSE
     for condition, (_, snapshot, label) in leaves:

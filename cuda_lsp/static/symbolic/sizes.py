@@ -52,6 +52,18 @@ def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
     return found
 
 
+def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
+    """What terms of one thread are at least, as the guards state: shared terms."""
+    found: dict[Term, list[Term]] = {}
+    for guard in guards:
+        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
+        varying = {m: -c for m, c in sums.items() if any(map(side, m))}
+        value = t.from_monomials(varying)
+        if varying and min(varying.values()) > 0 and side(value) != MIXED:
+            found.setdefault(value, []).append(t.add(guard.args[0], value))
+    return found
+
+
 def exactly_divided(a: Term, b: Term) -> Term | None:
     """The polynomial ``a / b`` when ``b`` divides ``a``."""
     if a is b:
@@ -100,8 +112,8 @@ def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> F
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``; ``above_zero``: what they keep above 0. ``shifts``:
-    parameters that were taken not to be negative; None: none may be.
+    ``bounds``: what conditions say, as ``upper_bounds``; ``floors``: as ``lower_bounds``; ``above_zero``:
+    what they keep above 0. ``shifts``: parameters that were taken not to be negative; None: none may be.
     """
 
     free: frozenset[str]
@@ -109,6 +121,7 @@ class Sizes:
     assumed: dict[Term, None] = field(factory=dict[Term, None])
     shifts: dict[Term, None] | None = None
     above_zero: frozenset[Term] = frozenset()
+    floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
 
@@ -188,7 +201,7 @@ class Sizes:
 
     def not_negative(self, term: Term) -> bool:
         """By its interval, or as a sum of quotients by what is positive, and of multiples of that."""
-        if term.lo >= 0:
+        if term.lo >= 0 or any(floor.lo >= 0 for floor in self.floors.get(term, ())):
             return True
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
