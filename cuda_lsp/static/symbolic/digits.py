@@ -84,7 +84,7 @@ def digits_of(
     known = t.and_(facts, p.guards)
     shifts = dict[Term, None]() if shifted else None
     reader = _Reader(
-        frozenset(free), upper_bounds(t.conjuncts(known)), shifts=shifts,
+        frozenset(free), upper_bounds(t.conjuncts(known), below=True), shifts=shifts,
         above_zero=frozenset(x for x, (low, _) in t.bounds_of(known).items() if low >= 1),
         unbounded=frozenset(unbounded), floors=lower_bounds(t.conjuncts(known)),
     )  # fmt: skip

@@ -28,8 +28,11 @@ def side(term: Term) -> int:
     return term.whose
 
 
-def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
-    """Exclusive upper bounds that the guards state: term of one thread → shared terms, or its own."""
+def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, list[Term]]:
+    """Exclusive upper bounds that the guards state: term of one thread → shared terms.
+
+    And other terms of the thread that it is no more than; ``below``: by which it is less, too.
+    """
     found: dict[Term, list[Term]] = {}
     for guard in guards:
         if guard.op is not Op.LE:
@@ -46,9 +49,8 @@ def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
         value = t.from_monomials(positive)
         if not negative:
             found.setdefault(value, []).append(limit)
-        elif t.sub(limit, t.ONE).hi <= 0:  # no more than another term of the thread, or one less
-            rest = t.add(t.from_monomials(negative), limit, t.const(-1)) if limit.is_const else None
-            found.setdefault(value, []).append(t.from_monomials(negative) if rest is None else rest)
+        elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
+            found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
     return found
 
 

@@ -157,11 +157,11 @@ class _Said:
     def _limits(self, column: Term) -> list[Term]:
         """What the column stays below: exclusive bounds of what varies in it, and of what that is made of."""
         parts = [unit_of(column), *(a for m in t.monomials(column) for a in m if side(a))]
-        bounds = upper_bounds(self.guards)
+        bounds, every = upper_bounds(self.guards), upper_bounds(self.guards, below=True)
         own = [x for part in parts for x in bounds.get(part, ())]
         for part in parts:  # ``i % d`` of ``256 * (i % d) + t < n`` goes as far as that says
-            sums = [x for x in bounds if x is not part and x.op is Op.SUM and (part,) in t.monomials(x)]
-            own += [limit for x in sums for limit in bounds[x]] if sums else _divisors(part)
+            sums = [x for x in every if x is not part and x.op is Op.SUM and (part,) in t.monomials(x)]
+            own += [limit for x in sums for limit in every[x]] if sums else _divisors(part)
         return list(dict.fromkeys((*own, *self._told_limits(column))))
 
     def _told_limits(self, column: Term) -> Iterator[Term]:
