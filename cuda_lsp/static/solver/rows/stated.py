@@ -160,8 +160,9 @@ class _Said:
         bounds, every = upper_bounds(self.guards), upper_bounds(self.guards, below=True)
         own = [x for part in parts for x in bounds.get(part, ())]
         for part in parts:  # ``i % d`` of ``256 * (i % d) + t < n`` goes as far as that says
-            sums = [x for x in every if x is not part and x.op is Op.SUM and (part,) in t.monomials(x)]
-            own += [limit for x in sums for limit in every[x]] if sums else _divisors(part)
+            divisors = list(_divisors(part))
+            sums = [x for x in every if x.op is Op.SUM and (part,) in t.monomials(x)] if divisors else []
+            own += [limit for x in sums for limit in every[x]] or divisors
         return list(dict.fromkeys((*own, *self._told_limits(column))))
 
     def _told_limits(self, column: Term) -> Iterator[Term]:
