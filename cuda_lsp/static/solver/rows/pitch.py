@@ -259,13 +259,10 @@ def factor_of(term: Term) -> int:
 def named(limit: Term) -> set[Term]:
     """What a limit of columns is made of.
 
-    Of quotients and remainders that both threads share (``width - x % size``) no divisors, of what memory
-    holds not where.
+    Of quotients and remainders that both threads share (``width - x % size``) no divisors.
     """
-    atoms = [x for m in t.monomials(limit) for x in m]
-    shared = (x for x in atoms if not side(x) and x.op in (Op.DIV, Op.REM))
-    read = (x for x in atoms if x.op is Op.APPLY)
-    return set(t.subterms(t.substitute(limit, dict.fromkeys((*shared, *read), t.ZERO))))
+    shared = (x for m in t.monomials(limit) for x in m if not side(x) and x.op in (Op.DIV, Op.REM))
+    return set(t.subterms(t.substitute(limit, dict.fromkeys(shared, t.ZERO))))
 
 
 def unit_of(term: Term) -> Term:

@@ -181,7 +181,7 @@ class _Said:
         factor = factor_of(column)
         for limit in self._limits(column):
             scaled = t.scale(limit, factor)
-            if pitch & named(limit) and not certainly_at_most(scaled, width, sizes):
+            if pitch & named(_apart_from_data(limit)) and not certainly_at_most(scaled, width, sizes):
                 return True
         return self._begins_behind(column, width)
 
@@ -253,6 +253,12 @@ def _extents(column: Term, query: Query) -> Iterator[Term]:
             extent = query.where.axes[Axis(_EXTENTS[name])]
             if not extent.is_const:
                 yield extent
+
+
+def _apart_from_data(limit: Term) -> Term:
+    """The limit without what memory holds: where that stands says nothing of it."""
+    read = (x for m in t.monomials(limit) for x in m if x.op is Op.APPLY)
+    return t.substitute(limit, dict.fromkeys(read, t.ZERO))
 
 
 def _divisors(part: Term) -> Iterator[Term]:
