@@ -100,6 +100,9 @@ MOST_NEIGHBOURS = 8
 
 # -------------------------------------------------------------------------------- the solver's time
 
+LAUNCH_SHARE = 0.5
+"""Of the solver's budget, for each further launch of a kernel that is decided for those before."""
+
 GLANCE_SHARE = 0.05
 """Of the solver's budget, for schedules before the solver is asked: they show most races that data decide."""
 
@@ -237,6 +240,9 @@ MOST_BASES = 4
 
 MOST_POINTERS_OF_A_TABLE = 16
 """Pointers in a table of the thread's own, from which one is taken by an index."""
+
+MOST_WAYS = 8
+"""Through one round of a loop, for what bounds a variable in all of them."""
 
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""

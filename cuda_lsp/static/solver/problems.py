@@ -54,7 +54,7 @@ def problems(
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
-        copies = Copies(shared_level(relation), told)
+        copies = Copies(shared_level(relation), told, summary.invariants)
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if work.now() > deadline:

@@ -70,9 +70,14 @@ class _Refinement:
     stats: Stats = field(factory=Stats)
 
     def of(self, launches: Sequence[LaunchConfig]) -> SolverResult:
-        merged = Attempt()
-        for launch in launches[: self.budget.launches] or [LaunchConfig((256, 1, 1))]:
-            merged.absorb(evolve(self, kernel=_under(self.kernel, launch))._settled(launch))
+        merged, until = Attempt(), self.deadline
+        wanted = launches[: self.budget.launches] or [LaunchConfig((256, 1, 1))]
+        for number, launch in enumerate(wanted):
+            if number and merged.decided:
+                until = self._extended(until)
+            elif work.now() > until:
+                break  # there is no time, and nothing more to prove
+            merged.absorb(evolve(self, kernel=_under(self.kernel, launch), deadline=until)._settled(launch))
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
@@ -89,6 +94,15 @@ class _Refinement:
             frozenset(merged.not_settled),
             merged.mixed,
         )
+
+    @property
+    def _for_a_launch(self) -> float:
+        return budgets.LAUNCH_SHARE * self.budget.kernel
+
+    def _extended(self, until: float) -> float:
+        """A deadline that leaves a launch its share, which those before it, that are decided, did not."""
+        now = work.now()
+        return until if until - now >= self._for_a_launch else work.begin(self._for_a_launch)
 
     # -- one launch
 

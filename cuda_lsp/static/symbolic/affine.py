@@ -17,7 +17,7 @@ from cuda_lsp.ir.program import BID, STRETCH, TID, Axis
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.events import Access
+from cuda_lsp.static.symbolic.events import Access, Fact
 from cuda_lsp.static.symbolic.intervals import Pair, Relation, Separator
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
@@ -66,11 +66,12 @@ def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> T
 class Copies:
     """What terms are for each of two threads, and where accesses are: each worked out once.
 
-    ``shared`` as in ``copy_of``; ``told``: what holds of all threads.
+    ``shared`` as in ``copy_of``; ``told``: what holds of all threads; ``invariants`` as in ``Summary``.
     """
 
     shared: Level
     told: Term = t.TRUE
+    invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
     _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
     _places: dict[Access, Term] = field(factory=dict[Access, Term])
     _guards: dict[Access, Term] = field(factory=dict[Access, Term])
@@ -83,9 +84,23 @@ class Copies:
         """When the access is reached, without choices that what is told has made."""
         known = self._guards.get(access)
         if known is None:
-            conditions = (t.remaindered(t.chosen(c, self.told)) for c in t.conjuncts(access.guard))
+            conditions = [t.remaindered(t.chosen(c, self.told)) for c in t.conjuncts(access.guard)]
+            conditions += self._kept(access)
             known = self._guards[access] = t.and_(*conditions)
         return self.of(known, thread)
+
+    def _kept(self, access: Access) -> list[Term]:
+        """How far variables of loops come that the access has to do with."""
+        found: dict[Term, Term] = {}
+        left = [access.offset, access.guard] if self.invariants else []
+        while left:
+            for part in [x for x in t.subterms(left.pop()) if x.op is Op.APPLY and x not in found]:
+                fact = self.invariants.get(part.args[0])
+                if fact is not None:
+                    said = t.substitute(fact.fact, dict(zip(fact.formals, part.args[2], strict=True)))
+                    found[part] = t.chosen(said, t.and_(access.guard, self.told))
+                    left.append(said)
+        return list(found.values())
 
     def place(self, access: Access, thread: int) -> Term:
         """The access's offset, as simple as its guard makes it, behind what the array begins with."""

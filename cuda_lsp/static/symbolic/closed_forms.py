@@ -16,6 +16,8 @@ from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import Fact
+from cuda_lsp.static.symbolic.invariants import Round, least, most
 from cuda_lsp.static.symbolic.scene import Scene
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
@@ -97,8 +99,13 @@ class Marks:
         return len(value.targets) == 1 and target.array is self.places.get(var) and target.offset is t.ZERO
 
 
-def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Header) -> dict[Var, Value]:
-    """The variables at the start of round ``k``: first they hold ``entry``, behind a round ``after``."""
+def closed_forms(
+    scene: Scene, k: Term, entry: Header, marks: Marks, after: Header, ends: Term
+) -> dict[Var, Value]:
+    """The variables at the start of round ``k``: first they hold ``entry``, behind a round ``after``.
+
+    ``ends``: when a round comes to its end.
+    """
     closed: dict[Var, Value] = {}
     pending = list(after)
     progress = True
@@ -119,6 +126,7 @@ def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Head
     levels = _levels(pending, marks, entry, after, closed)
     behind = {var: marks.replaced(after[var], closed) for var in pending}
     bases, unit = _bases(pending, marks, entry, behind), _unit((entry, behind), pending)
+    of = Round(ends, frozenset((k, *marks.numbers.values())))
     for var in pending:
         first, numbers = entry[var], isinstance(entry[var], Term) and isinstance(after[var], Term)
         step = _common(_steps(var, marks, after, k))
@@ -128,6 +136,8 @@ def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Head
             closed[var] = _moved(scene, k, var, levels[var], first, bases[var], unit)
         else:
             closed[var] = _havoc(scene, k, var, levels[var]) if numbers else NOWHERE
+        if numbers:
+            _keep_within(scene, closed[var], of, marks.numbers[var], first, after[var])
     return closed
 
 
@@ -306,6 +316,23 @@ def _stepped(scene: Scene, k: Term, var: Var, level: Level, first: Value, step: 
 def _havoc(scene: Scene, k: Term, var: Var, level: Level) -> Term:
     """Any number."""
     return t.apply(_changed(scene, var), level, (*scene.iterators, k), *type_range(var.type))
+
+
+def _keep_within(scene: Scene, value: Value, of: Round, mark: Term, first: Value, after: Value) -> None:
+    """Notes how far the unknown function in ``value``, a variable at round k, can come."""
+    if not (isinstance(value, Term) and isinstance(first, Term) and isinstance(after, Term)):
+        return
+    unknown = [x for m in t.monomials(value) for x in m if x.op is Op.APPLY]
+    if not unknown:
+        return
+    ends = (most(of, mark, first, after), least(of, mark, first, after))
+    limits = [t.le(value, ends[0])] if ends[0] is not None else []
+    limits += [t.le(ends[1], value)] if ends[1] is not None else []
+    name, _, operands = unknown[-1].args
+    formals = tuple(t.symbol(f"f{i}.{name}", Level.GRID) for i in range(len(operands)))
+    fact = t.substitute(t.and_(*limits), dict(zip(operands, formals, strict=True)))
+    if fact is not t.TRUE:
+        scene.invariants[name] = Fact(formals, fact)
 
 
 def _changed(scene: Scene, var: Var) -> str:

@@ -13,7 +13,7 @@ Sized Arrays", ICS 2015), here for two threads instead of two iterations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -27,10 +27,12 @@ from cuda_lsp.static.symbolic.sizes import (
     SHARED,
     Sizes,
     exactly_divided,
+    lower_bounds,
     remainder_of,
     side,
     upper_bounds,
 )
+from cuda_lsp.static.symbolic.starts import by_value
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -75,15 +77,16 @@ def digits_of(
     thread, that are taken to stay within their rows. ``shifted``: parameters that are added to an index,
     ``(i + s) % n``, may be taken not to be negative.
     """
+    rounds, p = p, by_value(p)
     parts = t.conjuncts(p.overlap)
     if any(part.op is not Op.EQ for part in parts):
         return None
     known = t.and_(facts, p.guards)
     shifts = dict[Term, None]() if shifted else None
     reader = _Reader(
-        frozenset(free), upper_bounds(t.conjuncts(known)), shifts=shifts,
+        frozenset(free), upper_bounds(t.conjuncts(known), below=True), shifts=shifts,
         above_zero=frozenset(x for x, (low, _) in t.bounds_of(known).items() if low >= 1),
-        unbounded=frozenset(unbounded),
+        unbounded=frozenset(unbounded), floors=lower_bounds(t.conjuncts(known)),
     )  # fmt: skip
     separated = [reader.separate(part.args[0]) for part in parts]
     if all(found is None for found in separated):
@@ -96,6 +99,7 @@ def digits_of(
     told_apart = [axes[a] for a in (TID if p.pair.relation.same_block else BID) if not axes[a].is_const]
     refuted = all(_first(axis) in agreed for axis in told_apart)
     equal = t.and_(*(t.eq(a, b) for a, b in equations), *left)
+    equal = equal if p is rounds else t.and_(equal, p.guards)
     return Digits(refuted, equal, tuple(reader.assumed), tuple(reader.rows), tuple(shifts or ()))
 
 
@@ -204,7 +208,8 @@ class _Reader(Sizes):
             return [t.add(*(t.scale(w, abs(d.shift)) for d, w in weighted))]
         if len(weighted) == 1 and not weighted[0][0].shift:
             ((digit, weight),) = weighted
-            return [t.mul(weight, t.sub(x, t.ONE)) for x in self._common(digit.first, digit.second)]
+            most = (*self._common(digit.first, digit.second), *self._spans(digit.first, digit.second))
+            return [t.mul(weight, t.sub(x, t.ONE)) for x in most]
         first = t.add(*(t.mul(w, t.add(d.first, t.const(max(d.shift, 0)))) for d, w in weighted))
         second = t.add(*(t.mul(w, t.add(d.second, t.const(max(-d.shift, 0)))) for d, w in weighted))
         return [t.sub(x, t.ONE) for x in self._common(first, second)]
@@ -237,8 +242,17 @@ class _Reader(Sizes):
         """What the difference of two terms that are not negative stays below."""
         if t.ZERO in (first, second):
             return self.limits(t.add(first, second))
-        others = self.limits(second)
-        return [limit for limit in self.limits(first) if limit in others]
+        limits, others = self.limits(first), self.limits(second)
+        numbers = [min((x.value for x in found if x.is_const), default=None) for found in (limits, others)]
+        most = [t.const(max(n for n in numbers if n is not None))] if None not in numbers else []
+        return list(dict.fromkeys((*(limit for limit in limits if limit in others), *most)))
+
+    def _spans(self, first: Term, second: Term) -> Iterator[Term]:
+        """The same by both ends of what the two range over: ``r <= y + h < H + r``."""
+        floors = [x for x in self.floors.get(first, ()) if x in self.floors.get(second, ())]
+        for limit in self.bounds.get(first, ()) if floors else ():
+            if side(limit) == SHARED and limit in self.bounds.get(second, ()):
+                yield from (t.sub(limit, floor) for floor in floors)
 
     def _equations(self, runs: list[list[_Digit]]) -> list[_Equation] | None:
         if not runs or (len(runs) == 1 and len(runs[0]) > 1) or not self.not_zero(runs[0][0].weight):
@@ -391,9 +405,24 @@ def _parts(difference: Term, apart: bool) -> list[_Digit] | None:
             parts[weight, back] = evolve(known, first=t.add(known.first, value))
         else:
             parts[weight, back] = evolve(known, second=t.add(known.second, value))
-    for shared, factor in remainder.items():
-        weight = t.from_monomials({shared: 1})
+    for weight, factor in _apportioned(remainder, [weight for weight, _ in parts]):
         back = (weight, True) in parts and (weight, False) not in parts
         known = parts.get((weight, back), _Digit(weight, t.ZERO, t.ZERO))
         parts[weight, back] = evolve(known, shift=-factor * sign if back else factor * sign)
     return list(parts.values())
+
+
+def _apportioned(shared: Mapping[t.Monomial, int], weights: Iterable[Term]) -> Iterator[tuple[Term, int]]:
+    """What both threads have in the difference, by weight; a number as one whose digits have these weights.
+
+    ``768`` is twelve times ``64``, where columns of 64 are counted.
+    """
+    left = shared.get((), 0)
+    for weight in sorted((w.value for w in weights if w.is_const and w.value > 1), reverse=True):
+        times = abs(left) // weight * (1 if left > 0 else -1)
+        if times:
+            yield t.const(weight), times
+            left -= times * weight
+    if left:
+        yield t.ONE, left
+    yield from ((t.from_monomials({m: 1}), c) for m, c in shared.items() if m)

@@ -40,7 +40,7 @@ def base_name(name: str) -> str:
 
 def closure(formula: Term, summary: Summary, shared: Level) -> Term:
     """The formula with the facts of every loop exit and number in it (``shared``: as ``affine.copy_of``)."""
-    facts = {**summary.facts, **summary.limits}
+    facts = {**summary.facts, **summary.limits, **summary.invariants}
     done: set[Term] = set()
     result = formula
     while True:

@@ -165,8 +165,8 @@ class Summary:
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
     ``slots``: functions whose value is what a counter was before it was raised; ``places``: those whose value
-    is a place in a vote; ``limits``: what bounds these values, as ``facts`` do. ``set``: arrays that plain
-    stores write too.
+    is a place in a vote; ``limits``: what bounds these values, as ``facts`` do; ``invariants``: what bounds
+    variables at the start of a loop's rounds. ``set``: arrays that plain stores write too.
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
@@ -186,4 +186,5 @@ class Summary:
     sizes: Mapping[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
     places: Mapping[str, Place] = field(factory=dict[str, Place])
     limits: Mapping[str, Fact] = field(factory=dict[str, Fact])
+    invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
     set: frozenset[Array] = frozenset()

@@ -17,6 +17,7 @@ from cuda_lsp.ir.walk import assigned, inside
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.closed_forms import Header, Marks, closed_forms, substituted
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
+from cuda_lsp.static.symbolic.filled import filled_by
 from cuda_lsp.static.symbolic.scene import WAITING, State, in_order
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import Value, choose
@@ -33,8 +34,8 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     k = t.symbol(f"k{walker.number()}", Level.GRID, 0)
     changed = [v for v in _assigned(loop) if v in entry.values]
     marks = Marks.of(walker, changed, entry.values)
-    after, settled = _probe(walker, loop, k, marks.header)
-    header = closed_forms(walker, k, entry.values, marks, after)
+    after, ends, settled = _probe(walker, loop, k, marks.header)
+    header = closed_forms(walker, k, entry.values, marks, after, ends)
     walker.state = entry.copy()
     _record(walker, loop, k, header, settled)
 
@@ -116,10 +117,13 @@ def _guarded(event: Event, condition: Term) -> Event:
 # ------------------------------------------------------------------------------- closed forms
 
 
-def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[Var, Value], Set[Array]]:
+def _probe(
+    walker: Walker, loop: ir.Loop, k: Term, start: Header
+) -> tuple[dict[Var, Value], Term, Set[Array]]:
     """What the variables hold after one round from ``start``; leaves no events behind.
 
-    And the arrays that nobody stored to since a barrier, neither before the loop nor at the end of a round.
+    When the round comes to its end. And the arrays that nobody stored to since a barrier, neither before the
+    loop nor at the end of a round.
     """
     saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks)
     events, left, iterators = walker.events, walker.left, walker.iterators
@@ -127,7 +131,7 @@ def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[
     walker.depth += 1
     _enter(walker, loop, k, start)
     first = dict(walker.state.versions)
-    _round(walker, loop, k)
+    ends = t.and_(_round(walker, loop, k), walker.state.alive)
     result = {var: walker.state.values.get(var, value) for var, value in start.items()}
     last = walker.state.versions
     settled = {
@@ -138,7 +142,7 @@ def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[
     walker.depth -= 1
     walker.state, walker.path, walker.assumed, walker.fenced, walker.locks = saved
     walker.events, walker.left, walker.iterators = events, left, iterators
-    return result, settled
+    return result, ends, settled
 
 
 def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[Array] = frozenset()) -> None:
@@ -157,7 +161,7 @@ def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) ->
     for array in in_order(touched):
         level = Level.BLOCK if array in settled else Level.THREAD
         walker.state.versions[array] = (walker.number(), level)
-        walker.state.local.pop(array, None)
+        walker.state.forget(array)
 
 
 # -------------------------------------------------------------------------------- the recorded walk
@@ -171,7 +175,7 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     inside = walker.path
     at_header = walker.state.copy()
     runs = _round(walker, loop, k)
-    events, left = tuple(walker.events), walker.left
+    events, left, stored = tuple(walker.events), walker.left, walker.state.local
     walker.events, walker.left = outer_events, outer_left
     walker.path, walker.iterators = outer_path, outer_iterators
 
@@ -190,6 +194,9 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     begun = bool(leaves) or any(not isinstance(s, ir.Assign) for s in loop.test)
     walker.events.append(LoopEvent(k, t.and_(inside, runs), exit_round, events, loop.site, begun))
     _leave(walker, entry, at_header, k, exit_round, runs, list(zip(conditions, leaves, strict=True)), loop)
+    rounds = None if leaves else _rounds(k, runs)
+    if rounds is not None:
+        walker.state.filled |= filled_by(loop, k, rounds, walker.pointers, stored)
 
 
 def _exit_facts(
@@ -233,7 +240,7 @@ def _leave(
     at_exit = {k: exit_round if rounds is None else rounds}
     known = set(entry.values)
     values = {var: substituted(v, at_exit) for var, v in at_header.values.items() if var in known}
-    walker.state = State(values, t.TRUE, dict(entry.versions), dict(entry.local))
+    walker.state = State(values, t.TRUE, dict(entry.versions), dict(entry.local), dict(entry.filled))
     _forget(walker, loop)
     gone: Term = t.FALSE
     for condition, (_, snapshot, label) in leaves:

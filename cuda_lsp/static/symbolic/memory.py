@@ -133,9 +133,21 @@ class Memory(Scene):
         self.unknowns[name] = f"the contents of `{array.name}`"
         if array in self.tainted_arrays:
             self.tainted.add(name)
-        held = t.apply(name, level, operands, *type_range(type))
+        held = self._filled(array, offset, type, t.apply(name, level, operands, *type_range(type)))
         cells = memory_cells.of_version(self, array, self.state.versions)
         return memory_cells.content(self, offset, type, held, cells)
+
+    def _filled(self, array: Array, offset: Term, type: Type, otherwise: Term) -> Term:
+        """What a loop left in an element of an array that it filled."""
+        filled = self.state.filled.get(array)
+        known = filled.at(offset, type.size) if filled is not None and isinstance(type, Int) else None
+        if known is None:
+            return otherwise
+        within, value = known
+        surely = all(
+            t.says_at_most_zero(self.conditions(), c.args[0]) for c in t.conjuncts(within) if c.op is Op.LE
+        )
+        return value if surely else t.ite(within, value, otherwise)
 
     def _load(self, s: ir.Load) -> None:
         if s.part:
@@ -176,6 +188,7 @@ class Memory(Scene):
             if not isinstance(target.array, Array):
                 continue
             self.state.versions[target.array] = (self.number(), Level.THREAD)
+            self.state.filled.pop(target.array, None)
             cells = self.state.local.get(target.array, {})
             for other, (width, _) in list(cells.items()):
                 if size is None or not _apart(other, width, target.offset, size):
@@ -254,7 +267,7 @@ class Memory(Scene):
         self.overwrite(places, None)
         for target in places.targets:
             if isinstance(target.array, Array):
-                self.state.local.pop(target.array, None)
+                self.state.forget(target.array)
 
     def _await(self, s: ir.AwaitCopies) -> None:
         pending = self.evaluator().integer(s.pending) if s.pending is not None else t.const(-1)

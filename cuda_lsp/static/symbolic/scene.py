@@ -12,6 +12,7 @@ from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Pointer, Type
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Drawing, Event, Fact, Held, Place
+from cuda_lsp.static.symbolic.filled import Filled
 from cuda_lsp.static.symbolic.objects import WholeObjects
 from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import NOWHERE, Value, type_range
@@ -101,11 +102,17 @@ class State:
     local: dict[Array, dict[Term, tuple[int, Value]]] = field(
         factory=dict[Array, dict[Term, tuple[int, Value]]]
     )
+    filled: dict[Array, Filled] = field(factory=dict[Array, Filled])
 
     def copy(self) -> State:
         """The same knowledge, to go on from by itself."""
         local = {array: dict(cells) for array, cells in self.local.items()}
-        return State(dict(self.values), self.alive, dict(self.versions), local)
+        return State(dict(self.values), self.alive, dict(self.versions), local, dict(self.filled))
+
+    def forget(self, array: Array) -> None:
+        """What elements of an array of the thread's own hold is not known any more."""
+        self.local.pop(array, None)
+        self.filled.pop(array, None)
 
 
 @define
@@ -128,6 +135,7 @@ class Scene:
     votes: dict[str, Vote] = field(factory=dict[str, Vote])
     places: dict[str, Place] = field(factory=dict[str, Place])
     limits: dict[str, Fact] = field(factory=dict[str, Fact])
+    invariants: dict[str, Fact] = field(factory=dict[str, Fact])
     cells: dict[tuple[Array, int], Cells] = field(factory=dict[tuple[Array, int], Cells])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back

@@ -28,8 +28,11 @@ def side(term: Term) -> int:
     return term.whose
 
 
-def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
-    """Exclusive upper bounds that the guards state: term of one thread → shared terms, or its own."""
+def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, list[Term]]:
+    """Exclusive upper bounds that the guards state: term of one thread → shared terms.
+
+    And other terms of the thread that it is no more than; ``below``: by which it is less, too.
+    """
     found: dict[Term, list[Term]] = {}
     for guard in guards:
         if guard.op is not Op.LE:
@@ -46,8 +49,20 @@ def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
         value = t.from_monomials(positive)
         if not negative:
             found.setdefault(value, []).append(limit)
-        elif t.sub(limit, t.ONE) is t.ZERO:  # no more than another term of the thread
-            found.setdefault(value, []).append(t.from_monomials(negative))
+        elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
+            found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
+    return found
+
+
+def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
+    """What terms of one thread are at least, as the guards state: shared terms."""
+    found: dict[Term, list[Term]] = {}
+    for guard in guards:
+        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
+        varying = {m: -c for m, c in sums.items() if any(map(side, m))}
+        value = t.from_monomials(varying)
+        if varying and min(varying.values()) > 0 and side(value) != MIXED:
+            found.setdefault(value, []).append(t.add(guard.args[0], value))
     return found
 
 
@@ -99,8 +114,8 @@ def _times(part: Mapping[t.Monomial, int], whole: Mapping[t.Monomial, int]) -> F
 class Sizes:
     """How terms compare when ``free`` parameters are positive, which ``assumed`` were taken to be.
 
-    ``bounds``: what conditions say, as ``upper_bounds``; ``above_zero``: what they keep above 0. ``shifts``:
-    parameters that were taken not to be negative; None: none may be.
+    ``bounds``: what conditions say, as ``upper_bounds``; ``floors``: as ``lower_bounds``; ``above_zero``:
+    what they keep above 0. ``shifts``: parameters that were taken not to be negative; None: none may be.
     """
 
     free: frozenset[str]
@@ -108,6 +123,7 @@ class Sizes:
     assumed: dict[Term, None] = field(factory=dict[Term, None])
     shifts: dict[Term, None] | None = None
     above_zero: frozenset[Term] = frozenset()
+    floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
 
@@ -144,6 +160,9 @@ class Sizes:
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
+        choice = next((a for m in t.monomials(small) for a in m if a.op is Op.ITE), None)
+        if choice is not None:  # whichever it is
+            return all(self.at_least(large, t.replacing({choice: x})(small)) for x in choice.args[1:])
         room = dict(t.monomials(large))
         if any(c < 0 for c in room.values()):
             return False
@@ -184,7 +203,7 @@ class Sizes:
 
     def not_negative(self, term: Term) -> bool:
         """By its interval, or as a sum of quotients by what is positive, and of multiples of that."""
-        if term.lo >= 0:
+        if term.lo >= 0 or any(floor.lo >= 0 for floor in self.floors.get(term, ())):
             return True
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
@@ -243,8 +262,9 @@ class Sizes:
             known = self._limits[value, rounds] = self._limits_anew(value, rounds)
         return known
 
-    def _limits_anew(self, value: Term, rounds: int) -> list[Term]:
-        if rounds == 0 or not self.not_negative(value):
+    def _limits_anew(self, value: Term, rounds: int, natural: bool = False) -> list[Term]:
+        """``natural``: it is known that the value is not negative."""
+        if rounds == 0 or not (natural or self.not_negative(value)):
             return []
         found: list[Term] = []
         varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
@@ -255,7 +275,7 @@ class Sizes:
             elif own is not value:
                 continue
             else:  # value <= limit
-                found += self.limits(limit, rounds - 1)
+                found += self._limits_anew(limit, rounds - 1, natural=True)
         found += self._limits_of_sum(value, rounds)
         remainder = self.remainder(value)
         if remainder is not None:

@@ -66,6 +66,7 @@ def summarise(
         walker.sizes,
         walker.places,
         walker.limits,
+        walker.invariants,
         stored,
     )
 

@@ -128,7 +128,8 @@ class Walker(Memory):
             array: {o: v for o, v in cells.items() if otherwise.local.get(array, {}).get(o) == v}
             for array, cells in then.local.items()
         }
-        return State(values, t.bool_ite(condition, then.alive, otherwise.alive), versions, local)
+        filled = {a: x for a, x in then.filled.items() if otherwise.filled.get(a) is x}
+        return State(values, t.bool_ite(condition, then.alive, otherwise.alive), versions, local, filled)
 
     def _block(self, s: ir.Block) -> None:
         outer_left = self.left.pop(s.label, None)
@@ -180,6 +181,7 @@ class Walker(Memory):
             self.reasons[f"{s.construct} is not analysed ({s.reason})"] = None
         self.disturb(self.written)
         self.state.local.clear()
+        self.state.filled.clear()
 
     def _object(self, s: ir.Barrier) -> ir.Barrier | None:
         """A step at a barrier object as one of a barrier of the block; None: it orders nothing known."""

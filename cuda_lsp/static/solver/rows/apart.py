@@ -10,29 +10,57 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import evolve, frozen
+from attrs import define, evolve
 
 from cuda_lsp.ir.program import BDIM, GDIM
 from cuda_lsp.static import budgets
-from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.query import Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Rows:
     """Of the rows of one pair's addresses."""
 
     p: Problem
     facts: Term
     query: Query
+    _different: Term | None = None
 
     def _formula(self, *parts: Term) -> Term:
         return self.query.complete(t.and_(self.facts, self.p.guards, *parts), self.p)
+
+    def _meeting(self, pitch: Pitch) -> Term:
+        """The two accesses lie in one row and column of the pitch's rows, which do not overlap.
+
+        Where one pitch is all that was guessed, with what their threads' numbers say.
+        """
+        if len(pitch.levels) > 1:
+            return self._formula(pitch.rows, pitch.equal)
+        if self._different is None:
+            self._different = t.and_(*self._different_numbers())
+        return self._formula(pitch.rows, pitch.equal, self._different)
+
+    def _different_numbers(self) -> Iterator[Term]:
+        """That numbers which are divided differ, where their own digits say so: ``k*gridDim.x + blockIdx.x``.
+
+        No two threads have one of them, but that takes products, which linear arithmetic knows nothing of.
+        """
+        divided = (x.args[0] for x in t.subterms(self.p.offsets[0]) if x.op in (Op.DIV, Op.REM))
+        for number in dict.fromkeys(divided):
+            same = t.eq(number, t.renamed(number, _as_second, {}))
+            if same.op is not Op.EQ or is_linear(same):
+                continue
+            where = self.query.where
+            digits = digits_of(evolve(self.p, overlap=same), self.facts, where.axes, where.free)
+            if digits is not None and digits.refuted and not digits.positive:
+                yield t.not_(same)
 
     def refuting(self, pitches: Sequence[Pitch], sizes_too: bool) -> Iterator[Pitch]:
         """The rows that, not overlapping, make the pair impossible, as they are found.
@@ -42,24 +70,24 @@ class Rows:
         """
         found = for_sizes = False
         for pitch in pitches:
-            if self.query.refutes_quickly(self._formula(pitch.rows, pitch.equal)):
+            if self.query.refutes_quickly(self._meeting(pitch)):
                 found = True
                 yield pitch
         for pitch in pitches if sizes_too and all(pitch.assumable for pitch in pitches) else ():
-            sizes, sized = self.query.sized(self._formula(pitch.rows, pitch.equal))
+            sizes, sized = self.query.sized(self._meeting(pitch))
             if sizes and self.query.refutes_quickly(sized):
                 for_sizes = True
                 yield evolve(pitch, sizes=sizes)
         divisors = () if found or for_sizes else tuple(_divisors(*self.p.offsets))
         divided = t.and_(*(t.not_(t.eq(x, t.ZERO)) for x in divisors))
         for pitch in pitches if divisors else ():
-            if self.query.refutes_quickly(self._formula(pitch.rows, pitch.equal, divided)):
+            if self.query.refutes_quickly(t.and_(self._meeting(pitch), divided)):
                 found = True
                 yield evolve(pitch, divisors=divisors)
         likeliest = next(iter(pitches), None)
         if found or likeliest is None:
             return
-        if self.query.refutes(self._formula(likeliest.rows, likeliest.equal)):
+        if self.query.refutes(self._meeting(likeliest)):
             yield likeliest
 
     def hold(self, pitch: Pitch, lightly: bool = False) -> bool:
@@ -95,7 +123,8 @@ class Rows:
         symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
         # What memory holds lies in its row like what parameters bound: who owns the row knows what is in it.
-        free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in query.summary.facts]
+        known = query.summary.facts.keys() | query.summary.invariants.keys()
+        free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in known]
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
         stated = query.stated(self.p)
         for scale in budgets.AMPLE_SCALES:
@@ -131,6 +160,12 @@ class Rows:
         if not sizes or speaks_against_sizes(self.p, self.facts, sizes, 0, self.query):
             return None, broken
         return (*told(sizes), *granted(pitch)), broken
+
+
+def _as_second(part: Term) -> str | None:
+    """The name that the second thread has for what is the first one's."""
+    name = part.args[0]
+    return f"{name[:-2]}#2" if name.endswith("#1") else None
 
 
 def _ample(

@@ -157,8 +157,12 @@ class _Said:
     def _limits(self, column: Term) -> list[Term]:
         """What the column stays below: exclusive bounds of what varies in it, and of what that is made of."""
         parts = [unit_of(column), *(a for m in t.monomials(column) for a in m if side(a))]
-        bounds = upper_bounds(self.guards)
-        own = (x for part in parts for x in (*bounds.get(part, ()), *_divisors(part)))
+        bounds, every = upper_bounds(self.guards), upper_bounds(self.guards, below=True)
+        own = [x for part in parts for x in bounds.get(part, ())]
+        for part in parts:  # ``i % d`` of ``256 * (i % d) + t < n`` goes as far as that says
+            divisors = list(_divisors(part))
+            sums = [x for x in every if x.op is Op.SUM and (part,) in t.monomials(x)] if divisors else []
+            own += [limit for x in sums for limit in every[x]] or divisors
         return list(dict.fromkeys((*own, *self._told_limits(column))))
 
     def _told_limits(self, column: Term) -> Iterator[Term]:
@@ -177,7 +181,7 @@ class _Said:
         factor = factor_of(column)
         for limit in self._limits(column):
             scaled = t.scale(limit, factor)
-            if pitch & named(limit) and not certainly_at_most(scaled, width, sizes):
+            if pitch & named(_apart_from_data(limit)) and not certainly_at_most(scaled, width, sizes):
                 return True
         return self._begins_behind(column, width)
 
@@ -249,6 +253,12 @@ def _extents(column: Term, query: Query) -> Iterator[Term]:
             extent = query.where.axes[Axis(_EXTENTS[name])]
             if not extent.is_const:
                 yield extent
+
+
+def _apart_from_data(limit: Term) -> Term:
+    """The limit without what memory holds: where that stands says nothing of it."""
+    read = (x for m in t.monomials(limit) for x in m if x.op is Op.APPLY)
+    return t.substitute(limit, dict.fromkeys(read, t.ZERO))
 
 
 def _divisors(part: Term) -> Iterator[Term]:

@@ -67,8 +67,9 @@ def _bounded_by_memory(pair: OpenPair) -> list[Term]:
 
 
 def _is_memory(atoms: t.Monomial, pair: OpenPair) -> bool:
-    facts = pair.query.summary.facts
-    return len(atoms) == 1 and atoms[0].op is Op.APPLY and base_name(atoms[0].args[0]) not in facts
+    summary = pair.query.summary
+    known = summary.facts.keys() | summary.invariants.keys()
+    return len(atoms) == 1 and atoms[0].op is Op.APPLY and base_name(atoms[0].args[0]) not in known
 
 
 def _copies(symbol: Term) -> tuple[Term, Term]:
@@ -91,13 +92,18 @@ def _differ(pair: OpenPair, unbounded: Sequence[Term], *, shifted: bool = False)
     stated = set(t.subterms(*query.stated(p)))
     if (unbounded and not digits.rows) or any(stated & _names(row) for row in digits.rows):
         return None
-    if not digits.refuted and (digits.equal is p.overlap or is_linear(p.overlap)):
+    if not digits.refuted and (digits.equal is p.overlap or _is_plain(p.overlap)):
         return None
     if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
         rows = (f"rows of `{t.show(row)}` elements do not overlap" for row in digits.rows)
         shifts = not_negative(t.show(size) for size in digits.natural)
         return Proved((*rows, *(f"`{t.show(size)}` is positive" for size in digits.positive), *shifts))
     return None
+
+
+def _is_plain(term: Term) -> bool:
+    """Linear, and without quotients, of which nests are hard even for linear arithmetic."""
+    return is_linear(term) and all(x.op not in (Op.FLOOR_DIV, Op.FLOOR_MOD) for x in t.subterms(term))
 
 
 def _names(row: Term) -> set[Term]:
