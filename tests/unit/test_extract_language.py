@@ -354,6 +354,17 @@ def test_structured_bindings_name_the_members():
     assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
 
 
+@pytest.mark.parametrize("made", ["std::make_tuple", "std::make_pair"])
+@pytest.mark.parametrize("kind", ["auto", "const auto", "auto&&", "const auto&"])
+def test_structured_bindings_name_the_parts_of_tuples(made: str, kind: str):
+    text = f"""__global__ void each(int* a) {{ {kind} [x, y] = {made}(threadIdx.x, 3); a[x] = y; }}
+__global__ void pairs(int* a) {{ {kind} [x, y] = {made}(threadIdx.x / 2, threadIdx.x); a[x] = y; }}
+void f(int* a) {{ each<<<1, 64>>>(a); pairs<<<1, 64>>>(a); }}
+"""
+    found = {k.name: k.verdict for k in check_text(Path("k.cu"), text).kernels}
+    assert found == {"each": Verdict.RACE_FREE, "pairs": Verdict.RACY}
+
+
 def test_increment_whose_value_is_unused_is_one_assignment():
     lines = printed("__global__ void k(int* a, int n) { for (int i = 0, j = 9; i < n; i++, j--) a[i] = j; }")
     assert "i = i + 1" in lines and "j = j - 1" in lines

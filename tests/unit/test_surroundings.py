@@ -42,6 +42,13 @@ __global__ void swap(float* p) {{
 void go(float* p) {{ swap<<<1, TILE>>>(p); }}
 """
 
+BACKENDS = """if({})
+    target_compile_definitions(swap PUBLIC TILE={})
+else()
+    target_compile_definitions(swap PUBLIC TILE={})
+endif()
+"""
+
 
 def test_a_header_is_found_elsewhere_in_the_project(tmp_path: Path) -> None:
     root = project(tmp_path, {"common/tile.h": "#define TILE 128\n", "src/swap.cu": SWAP.format(barrier="")})
@@ -226,6 +233,11 @@ void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
         ("CMakeLists.txt", "target_compile_definitions(swap PRIVATE OTHER TILE=128)\n"),
         ("setup.py", "ext = CUDAExtension(extra_compile_args={'nvcc': ['-DTILE=128']})\n"),
         ("CMakeLists.txt", "add_compile_definitions(TILE=128 ${MORE} $<CONFIG:TILE=4>)\n"),
+        ("CMakeLists.txt", BACKENDS.format("HIP", 4, 128)),
+        ("CMakeLists.txt", BACKENDS.format("USE_CUDA", 128, 4)),
+        ("Makefile", "ifeq ($(ROCM),1)\n  F += -DTILE=4\nelse\n  F += -DTILE=128\nendif\n"),
+        ("CMakeLists.txt", "if(HIP)\nadd_definitions(-DTILE=4)\nendif()\nadd_definitions(-DTILE=128)\n"),
+        ("CMakeLists.txt", 'add_compile_definitions(NAME="TILE" TILE=128)\n'),
     ],
 )
 def test_macros_that_build_files_define_are_taken_where_they_help(
