@@ -393,7 +393,8 @@ class Translation:
         if self._launch_sites is None:
             key = text_outside(self._sources, self._source)
             if key != self._host_key:
-                self._host_sites = self._around.launches(self._source.text, self._mentions())
+                found = self._around.launches(self._source.text, self._mentions())
+                self._host_sites = tuple(site.compiled_with(self._around.macros) for site in found)
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
@@ -402,7 +403,9 @@ class Translation:
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
         """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
         if self._elsewhere is None:
-            self._elsewhere = self._around.launches_elsewhere(self._source.text, self._mentions())
+            every = self._around.launches_elsewhere(self._source.text, self._mentions())
+            macros = self._around.macros
+            self._elsewhere = {k: tuple(s.compiled_with(macros) for s in sites) for k, sites in every.items()}
         return self._elsewhere
 
     @property
