@@ -43,8 +43,8 @@ class Around:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The include path."""
-        return (*self.options.include_dirs, *self.guessed.folders)
+        """The include path; the unit's own folder is the first that clang is given."""
+        return (str(self.main.parent), *self.options.include_dirs, *self.guessed.folders)
 
     @property
     def macros(self) -> Mapping[str, int]:

@@ -250,6 +250,19 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
     assert any("as if TILE=128 were defined" in error.message for error in report.errors)
 
 
+def test_headers_in_the_folder_of_the_unit_launch_for_headers_below(tmp_path: Path) -> None:
+    """The unit is in the folder above: clang looks there, whoever includes a header, and so do launches."""
+    kernels = SWAP.partition("void go")[0].format(barrier="__syncthreads();")
+    files = {
+        "swap.cu": '#include "deep/swap.hpp"\n',
+        "launch.h": "#define TILE 128\n#define RUN(kernel, n, ...) kernel<<<1, n>>>(__VA_ARGS__)\n",
+        "deep/swap.hpp": kernels.replace('"tile.h"', "<launch.h>")
+        + "inline void go(float* p) { RUN((swap), TILE, p); }\n",
+    }
+    report = checked(project(tmp_path, files) / "deep/swap.hpp")
+    assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACE_FREE, (128, 1, 1))]
+
+
 def test_words_of_a_header_that_is_made_by_the_build_are_known(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "small.h").write_text(
