@@ -11,7 +11,7 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,11 @@ class Translation:
     def texts(self) -> Iterable[str]:
         """Of the file and of what it includes, or its unit does."""
         return (self._source.text, *self._inclusions().texts.values())
+
+    def included(self) -> Set[Path]:
+        """The files that clang has read with it, links followed."""
+        found = self._unit.get_includes() if self._unit is not None else ()
+        return {resolved_name(str(each.include.name)) for each in found}
 
     def kernel_headers(self) -> tuple[Path, ...]:
         """Files of the project with kernels that the text includes, directly or through others."""

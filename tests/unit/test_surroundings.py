@@ -322,3 +322,24 @@ def test_a_constant_that_is_computed_elsewhere_has_its_value(tmp_path: Path) -> 
     report = checked(project(tmp_path, files) / "fill.cuh")
     assert not any("not understood" in error.message for error in report.errors)
     assert any("ROWS=(1024/(2*8))" in error.message for error in report.errors)
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_a_header_that_was_read_is_not_read_before_the_file_as_well(
+    tmp_path: Path, barrier: str, verdict: str
+) -> None:
+    """It declares a class in another namespace, and the one that is meant where a program compiles it."""
+    files = {
+        "words.h": "#pragma once\n#define ON_BOTH __device__ __host__\n",
+        "box.h": "#pragma once\n#ifdef __CUDACC_RTC__\ntemplate <class T> struct Box {\n"
+        "  ON_BOTH T* all() { extern __shared__ T own[]; return own; }\n};\n#else\nnamespace deep {\n"
+        "template <class T> struct Box { __device__ T* all(); };\n}\n#endif\n",
+        "sizes.h": "constexpr int WIDE = 64;\n",
+        "swap.cuh": '#include "words.h"\n#include "box.h"\ntemplate <class T> __global__ void swap(T* p) {\n'
+        "  Box<T> box;\n  T* s = box.all();\n  const int t = threadIdx.x, first = blockIdx.x * WIDE;\n"
+        "  const int last = WIDE - 1;\n  const int to = blockIdx.x * WIDE + last;\n  s[t] = p[first + t];\n"
+        f"  {barrier}\n  p[to - t] = s[last - t];\n}}\n",
+        "go.cpp": 'void go(float* p) { auto k = getKernel("swap<float>"); Q q(4, dim3(64)); k(q, p); }\n',
+    }
+    (kernel,) = checked(project(tmp_path, files) / "swap.cuh").kernels
+    assert (kernel.name, kernel.verdict.value) == ("swap<float>", verdict)
