@@ -235,6 +235,12 @@ void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
         ("CMakeLists.txt", "add_compile_definitions(TILE=128 ${MORE} $<CONFIG:TILE=4>)\n"),
         ("CMakeLists.txt", BACKENDS.format("HIP", 4, 128)),
         ("CMakeLists.txt", BACKENDS.format("USE_CUDA", 128, 4)),
+        ("CMakeLists.txt", BACKENDS.format("NOT USE_CUDA", 4, 128)),
+        ("CMakeLists.txt", BACKENDS.format("DEBUG", 128, 4)),
+        (
+            "CMakeLists.txt",
+            "if(WIN32) add_definitions(-DNOMINMAX) endif()\n" + BACKENDS.format("HIP", 4, 128),
+        ),
         ("Makefile", "ifeq ($(ROCM),1)\n  F += -DTILE=4\nelse\n  F += -DTILE=128\nendif\n"),
         ("CMakeLists.txt", "if(HIP)\nadd_definitions(-DTILE=4)\nendif()\nadd_definitions(-DTILE=128)\n"),
         ("CMakeLists.txt", 'add_compile_definitions(NAME="TILE" TILE=128)\n'),

@@ -29,6 +29,8 @@ _BRANCH = re.compile(
     r"^[ \t]*(?:(?P<if>if\s?\(|ifn?(?:eq|def)\b)|(?P<else>else(?:if)?(?:\s?\(|\b))|(?P<end>endif\b))[^\n]*",
     re.M | re.I,
 )
+_CLOSED = re.compile(r"\bendif\b", re.I)
+_NEGATED = re.compile(r"\s*(?:if\s?\(\s?NOT\b|ifn)", re.I)
 _OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
 _OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
@@ -64,19 +66,28 @@ def _one_case(text: str) -> str:
     for match in _BRANCH.finditer(text):
         branches[-1][-1] += text[place : match.start()]
         place = match.end()
-        if match["if"]:
+        if match["if"] and _CLOSED.search(match[0]):  # all in one line
+            branches[-1][-1] += match[0]
+        elif match["if"]:
             branches.append([match[0]])
         elif len(branches) > 1 and match["else"]:
             branches[-1].append(match[0])
         elif len(branches) > 1:
-            chosen = _chosen((*branches.pop(), ""))
+            chosen = _chosen(branches.pop())
             branches[-1][-1] += chosen
     return "".join(part for parts in branches for part in parts) + text[place:]
 
 
 def _chosen(branches: Sequence[str]) -> str:
-    """The one that speaks of CUDA most, and least of other platforms; of several the first."""
-    return max(branches, key=lambda branch: len(_OF_CUDA.findall(branch)) - len(_OF_OTHERS.findall(branch)))
+    """The one that speaks of CUDA most, and least of other platforms; of several the first. "": none."""
+    condition, _, body = branches[0].partition("\n")
+    asked = _is_of_cuda(condition) * (-1 if _NEGATED.match(condition) else 1)
+    scores = [asked + _is_of_cuda(body), *(_is_of_cuda(branch) - asked for branch in branches[1:]), -asked]
+    return (*branches, "")[scores.index(max(scores))]
+
+
+def _is_of_cuda(text: str) -> int:
+    return len(_OF_CUDA.findall(text)) - len(_OF_OTHERS.findall(text))
 
 
 def _definitions(text: str) -> Iterator[tuple[str, str]]:
