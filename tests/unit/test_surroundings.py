@@ -349,3 +349,26 @@ def test_a_header_that_was_read_is_not_read_before_the_file_as_well(
     }
     (kernel,) = checked(project(tmp_path, files) / "swap.cuh").kernels
     assert (kernel.name, kernel.verdict.value) == ("swap<float>", verdict)
+
+
+@pytest.mark.parametrize(("index", "verdict"), [("i", "race-free"), ("i / 2", "racy")])
+def test_host_code_that_names_a_library_makes_the_instances_of_kernels(
+    tmp_path: Path, index: str, verdict: str
+) -> None:
+    """A class of parameters, a registry and checks of dmlc: in a header, in the file, under a switch."""
+    files = {
+        "rows.h": "#include <dmlc/parameter.h>\nstruct Rows : public dmlc::Parameter<Rows> {\n  int count;\n"
+        "  DMLC_DECLARE_PARAMETER(Rows) { DMLC_DECLARE_FIELD(count).set_default(8); }\n};\n"
+        "struct View { float* values; int count; __device__ float& at(int i) const { return values[i]; } };\n"
+        "inline View view_of(const Rows& rows, float* p) {\n"
+        "  CHECK_GE(rows.count, 0) << rows.count;\n  return {p, rows.count};\n}\n",
+        "fill.cu": '#include "rows.h"\nDMLC_REGISTRY_FILE_TAG(fill);\n'
+        "template <class V> __global__ void fill(V view) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  if (i < view.count) view.at({index}) = i;\n}}\n"
+        "#ifdef OWN_USE_CUDA\nvoid go(const Rows& rows, float* p) {\n  auto view = view_of(rows, p);\n"
+        "  if (view.count > 1024) LOG(FATAL) << view.count;\n  fill<<<8, 128>>>(view);\n}\n#endif\n",
+    }
+    path = project(tmp_path, files) / "fill.cu"
+    (kernel,) = check_text(path, path.read_text(), Settings()).kernels
+    assert (kernel.name, kernel.verdict.value) == ("fill<View>", verdict)

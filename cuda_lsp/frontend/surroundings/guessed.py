@@ -204,7 +204,7 @@ def guess(reading: Reading, text: str) -> None:
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
-    for switch in (_take_branches, _turn_switches_on):
+    for switch in (_take_branches, _turn_switches_on, _take_and_turn_on):
         if reading.understanding().broken:
             switch(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
@@ -343,11 +343,26 @@ def _take_branches(reading: Reading) -> None:
 def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
+    if _add_switches(reading):
+        _keep_if_better(reading, before, first)
+
+
+def _add_switches(reading: Reading) -> bool:
+    first = reading.guessed
     known = {switch.partition("=")[0] for switch in first.switches}
     switches = tuple(name for name in switches_of(reading.texts()) if name not in known)
     if switches:
         reading.read_with(evolve(first, switches=(*first.switches, *switches)))
+    return bool(switches)
+
+
+def _take_and_turn_on(reading: Reading) -> None:
+    """Well-known names and these macros together: host code that makes instances may need both."""
+    first, before = reading.guessed, reading.understanding()
+    if _add_conventions(reading, "\n".join(reading.texts())) and _add_switches(reading):
         _keep_if_better(reading, before, first)
+    elif reading.guessed != first:
+        reading.read_with(first)
 
 
 def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
