@@ -392,6 +392,11 @@ def test_a_variable_behind_its_class_is_shared(declared: str):
     assert (racy.verdict, free.verdict) == (Verdict.RACY, Verdict.RACE_FREE)
 
 
+def test_numbers_that_are_none_are_pure():
+    text = '__global__ void k(float* a) { a[threadIdx.x] = __builtin_nanf("") + __builtin_nan("") + __builtin_inff(); }'
+    assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
+
+
 def test_a_variable_of_the_file_behind_its_class_is_no_memory_of_a_thread():
     text = """struct Q { float f[64]; } __shared__ q;
 __global__ void k(float* o) { q.f[threadIdx.x] = 1; o[threadIdx.x] = q.f[63 - threadIdx.x]; }
