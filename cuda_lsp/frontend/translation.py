@@ -399,7 +399,8 @@ class Translation:
             key = text_outside(self._sources, self._source)
             if key != self._host_key:
                 found = self._around.launches(self._source.text, self._mentions())
-                self._host_sites = tuple(site.compiled_with(self._around.macros) for site in found)
+                macros = self._around.macros if any(site.definitions for site in found) else {}
+                self._host_sites = tuple(site.compiled_with(macros) for site in found)
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
