@@ -399,7 +399,7 @@ class Translation:
             key = text_outside(self._sources, self._source)
             if key != self._host_key:
                 found = self._around.launches(self._source.text, self._mentions())
-                macros = self._around.macros if any(site.definitions for site in found) else {}
+                macros = self._around.macros
                 self._host_sites = tuple(site.compiled_with(macros) for site in found)
                 self._host_key = key
             self._launch_sites = self._host_sites
