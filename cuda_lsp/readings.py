@@ -17,7 +17,10 @@ from attrs import evolve, frozen
 from cuda_lsp.model import FileReport, Finding, KernelReport, LaunchConfig, ToolError, Verdict
 
 MOST_UNITS = 4
-"""In how many of the units that include it a header is read; the rest is said."""
+"""In how many of the units that include it a header is read; the rest is said.
+
+As many again are read for what none of these makes out: a template that others instantiate.
+"""
 _WORST = (Verdict.RACE_FREE, Verdict.UNDECIDED, Verdict.RACY)
 
 
@@ -39,7 +42,7 @@ class Readings:
         self._given = dict(sorted(((_real(p), p) for p in paths), key=self._is_part))
         self._reports: dict[Path, list[tuple[Path, FileReport]]] = {real: [] for real in self._given}
         self._units: dict[Path, list[Path]] = {}  # by header
-        self._waves = iter((self._alone, self._in_units, self._left))
+        self._waves = iter((self._alone, self._in_units, self._in_more_units, self._left))
 
     def wave(self) -> list[Reading]:
         """What to read next; none when all is read. The reports of one wave are taken before the next."""
@@ -70,13 +73,29 @@ class Readings:
         return [Reading(path) for real, path in self._given.items() if real not in self._parts]
 
     def _in_units(self) -> list[Reading]:
+        return self._of_headers(0, self._units)
+
+    def _in_more_units(self) -> list[Reading]:
+        return self._of_headers(MOST_UNITS, [header for header in self._units if self._lacks_kernels(header)])
+
+    def _of_headers(self, first: int, headers: Iterable[Path]) -> list[Reading]:
+        """Headers in their units from number ``first`` on."""
         order = {path: number for number, path in enumerate(self._given.values())}
         return [
             Reading(self._given.get(header, header), unit)
-            for header, units in sorted(self._units.items())
+            for header in sorted(headers)
             if header in self._parts or header not in self._given
-            for unit in sorted(units, key=lambda path: order[path])[:MOST_UNITS]
+            for unit in sorted(self._units[header], key=lambda path: order[path])[first : first + MOST_UNITS]
         ]
+
+    def _lacks_kernels(self, real: Path) -> bool:
+        """Whether there are kernels that no reading so far makes out."""
+        unclear, clear = set[str](), set[str]()
+        for _, report in self._reports[real]:
+            told = {error.kernel for error in report.errors if error.kernel}
+            unclear |= told
+            clear |= {_base(kernel.name) for kernel in report.kernels} - told
+        return not unclear <= clear
 
     def _left(self) -> list[Reading]:
         """Files that no unit made kernels of."""
@@ -90,10 +109,10 @@ class Readings:
         report = merged(sorted(found, key=lambda reading: reading[0]))
         units = len(self._units.get(real, ()))
         read_alone = real in self._given and real not in self._parts
-        if units <= MOST_UNITS or read_alone:
+        if units <= len(found) or read_alone:
             return report
         place = report.kernels[0].range if report.kernels else None
-        told = ToolError(f"read in {MOST_UNITS} of the {units} files that include it", place)
+        told = ToolError(f"read in {len(found)} of the {units} files that include it", place)
         return evolve(report, errors=(*report.errors, told))
 
 

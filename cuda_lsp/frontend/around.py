@@ -12,6 +12,7 @@ from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
+from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.source_text import resolved_name
@@ -42,8 +43,15 @@ class Around:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The include path."""
-        return (*self.options.include_dirs, *self.guessed.folders)
+        """The include path; the unit's own folder is the first that clang is given."""
+        return (str(self.main.parent), *self.options.include_dirs, *self.guessed.folders)
+
+    @property
+    def macros(self) -> Mapping[str, int]:
+        """The macros of the build, and guessed ones, that are numbers."""
+        defined = (each.partition("=") for each in (*self.options.defines, *self.guessed.definitions))
+        values = {name: number(text or "1") for name, _, text in defined}
+        return {name: value for name, value in values.items() if value is not None}
 
     def take(self, guessed: Guessed) -> None:
         """Other guesses."""

@@ -11,7 +11,7 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,11 @@ class Translation:
     def texts(self) -> Iterable[str]:
         """Of the file and of what it includes, or its unit does."""
         return (self._source.text, *self._inclusions().texts.values())
+
+    def included(self) -> Set[Path]:
+        """The files that clang has read with it, links followed."""
+        found = self._unit.get_includes() if self._unit is not None else ()
+        return {resolved_name(str(each.include.name)) for each in found}
 
     def kernel_headers(self) -> tuple[Path, ...]:
         """Files of the project with kernels that the text includes, directly or through others."""
@@ -400,10 +405,14 @@ class Translation:
             if key != self._host_key:
                 text, known = self._source.text, self._sites_of if self._host_key is not None else ()
                 same = self._same_sites(known)
-                self._host_sites = self._around.launches(text, self._mentions()) if same is None else same
+                self._host_sites = self._read_sites(text) if same is None else same
                 self._host_key, self._sites_of = key, ((text, self._host_sites), *known[:_KEPT_SITES])
             self._launch_sites = self._host_sites
         return self._launch_sites
+
+    def _read_sites(self, text: str) -> tuple[LaunchSite, ...]:
+        found, macros = self._around.launches(text, self._mentions()), self._around.macros
+        return tuple(site.compiled_with(macros) for site in found)
 
     def _same_sites(
         self, known: Iterable[tuple[str, tuple[LaunchSite, ...]]]
@@ -420,7 +429,9 @@ class Translation:
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
         """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
         if self._elsewhere is None:
-            self._elsewhere = self._around.launches_elsewhere(self._source.text, self._mentions())
+            every = self._around.launches_elsewhere(self._source.text, self._mentions())
+            macros = self._around.macros
+            self._elsewhere = {k: tuple(s.compiled_with(macros) for s in sites) for k, sites in every.items()}
         return self._elsewhere
 
     @property

@@ -15,6 +15,11 @@ __global__ void tiles(int* o, int n) {
   int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
   o[y * n + x] = x;
 }
+__global__ void batches(int* o, int width, int n) {
+  int batch = blockIdx.x / n, x = 16 * (blockIdx.x - batch * n) + threadIdx.x;
+  int y = 16 * (blockIdx.y + blockIdx.z * gridDim.y) + threadIdx.y;
+  if (x < width) o[(batch * 4096 + y) * width + x] = x;
+}
 __global__ void rows_of_3(int* o) { o[blockIdx.x * 3 + threadIdx.x] = threadIdx.x; }
 __global__ void backwards(int* o) {
   __shared__ int s[256];
@@ -32,7 +37,8 @@ def kernels() -> dict[str, KernelReport]:
 
 def test_the_indices_of_a_kernel_tell_its_block() -> None:
     found = kernels()
-    blocks = {name: found[name].launches[0].block for name in ("rows_of_64", "shifted", "tiles")}
+    blocks = {name: found[name].launches[0].block for name in ("rows_of_64", "shifted", "tiles", "batches")}
+    assert blocks.pop("batches") == (16, 16, 1)
     assert blocks == {"rows_of_64": (64, 1, 1), "shifted": (128, 1, 1), "tiles": (8, 8, 1)}
     assert {found[name].verdict for name in blocks} == {Verdict.RACE_FREE}
 

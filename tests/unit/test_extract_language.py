@@ -354,6 +354,57 @@ def test_structured_bindings_name_the_members():
     assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
 
 
+@pytest.mark.parametrize("made", ["std::make_tuple", "std::make_pair"])
+@pytest.mark.parametrize("kind", ["auto", "const auto", "auto&&", "const auto&"])
+def test_structured_bindings_name_the_parts_of_tuples(made: str, kind: str):
+    text = f"""__global__ void each(int* a) {{ {kind} [x, y] = {made}(threadIdx.x, 3); a[x] = y; }}
+__global__ void pairs(int* a) {{ {kind} [x, y] = {made}(threadIdx.x / 2, threadIdx.x); a[x] = y; }}
+void f(int* a) {{ each<<<1, 64>>>(a); pairs<<<1, 64>>>(a); }}
+"""
+    found = {k.name: k.verdict for k in check_text(Path("k.cu"), text).kernels}
+    assert found == {"each": Verdict.RACE_FREE, "pairs": Verdict.RACY}
+
+
+@pytest.mark.parametrize("object", ["std::make_tuple(1, 2.f, n)", "std::array<int, 3>{1, 2, n}"])
+def test_every_part_of_a_tuple_has_its_name(object: str):
+    text = f"__global__ void k(int* a, int n) {{ auto [x, y, z] = {object}; a[z] = x; }}"
+    lines = "\n".join(printed(text))
+    assert not constructs(lowered(text)) and (
+        ".__rest.__rest.__head * 4 B" in lines or "load int32 & + 8 B" in lines
+    )
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "union U { float f[64]; int i[64]; } __shared__ s;",
+        "struct U { float f[64]; } __shared__ other, s;",
+        "struct { float f[64]; } volatile __shared__ s;",
+        "__shared__ union { float f[64]; int i[64]; } s;",
+    ],
+)
+def test_a_variable_behind_its_class_is_shared(declared: str):
+    body = "s.f[threadIdx.x] = o[threadIdx.x]; BARRIER o[threadIdx.x] = s.f[63 - threadIdx.x];"
+    kernel = f"__global__ void k(float* o) {{ {declared} {body} }}"
+    text = f"{kernel}\nvoid f(float* o) {{ k<<<1, 64>>>(o); }}"
+    (racy,) = check_text(Path("k.cu"), text.replace("BARRIER", "")).kernels
+    (free,) = check_text(Path("k.cu"), text.replace("BARRIER", "__syncthreads();")).kernels
+    assert (racy.verdict, free.verdict) == (Verdict.RACY, Verdict.RACE_FREE)
+
+
+def test_numbers_that_are_none_are_pure():
+    text = '__global__ void k(float* a) { a[threadIdx.x] = __builtin_nanf("") + __builtin_nan("") + __builtin_inff(); }'
+    assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
+
+
+def test_a_variable_of_the_file_behind_its_class_is_no_memory_of_a_thread():
+    text = """struct Q { float f[64]; } __shared__ q;
+__global__ void k(float* o) { q.f[threadIdx.x] = 1; o[threadIdx.x] = q.f[63 - threadIdx.x]; }
+void f(float* o) { k<<<1, 64>>>(o); }"""
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
 def test_increment_whose_value_is_unused_is_one_assignment():
     lines = printed("__global__ void k(int* a, int n) { for (int i = 0, j = 9; i < n; i++, j--) a[i] = j; }")
     assert "i = i + 1" in lines and "j = j - 1" in lines

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.config import Settings
@@ -19,6 +20,7 @@ from cuda_lsp.model import (
     LaunchSource,
     Position,
     SourceRange,
+    ToolError,
     Verdict,
 )
 from cuda_lsp.readings import Reading, Readings
@@ -201,3 +203,25 @@ def test_a_file_of_which_no_unit_makes_kernels_is_read_alone() -> None:
             seen.append(job)
             readings.take(job, FileReport(job.path, kernel_headers=(header,) if job.path != header else ()))
     assert seen == [Reading(Path("/p/a.cu")), Reading(header, Path("/p/a.cu")), Reading(header)]
+
+
+def test_a_template_that_the_first_units_do_not_instantiate_is_looked_for_in_more() -> None:
+    header, units = Path("/p/k.h"), [Path(f"/p/{name}.cu") for name in "abcdefghij"]
+    readings = Readings([*units, header], [header])
+    while wave := readings.wave():
+        for job in wave:
+            if job.unit is None:
+                readings.take(job, FileReport(job.path, kernel_headers=(header,)))
+            elif job.unit.stem == "f":
+                readings.take(job, reading(header, Verdict.RACE_FREE, name="k<int>"))
+            else:
+                unclear = reading(header, Verdict.UNDECIDED)
+                readings.take(job, evolve(unclear, errors=(ToolError("never instantiated", kernel="k"),)))
+    *_, report = readings.reports()
+    assert verdicts(report) == {"k<int>": Verdict.RACE_FREE}
+    assert [error.message for error in report.errors] == ["read in 8 of the 10 files that include it"]
+
+
+def test_a_header_of_which_all_is_made_out_is_read_no_more() -> None:
+    *_, header = read_all(dict.fromkeys("abcdefghij", Verdict.UNDECIDED))
+    assert [error.message for error in header.errors] == ["read in 4 of the 10 files that include it"]

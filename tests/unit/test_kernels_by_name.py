@@ -79,3 +79,133 @@ __global__ void blur(float* out, int n) {
     (report,) = check_text(Path("a.cu"), text, Settings()).kernels
     assert report.verdict is Verdict.RACE_FREE
     assert report.launches[0].block == (32, 8, 1) and not report.launches[0].assumed
+
+
+@pytest.mark.parametrize(
+    ("lookup", "arguments"),
+    [
+        ('get_kernel("k<float, 16>")', "float, 16"),
+        ('get_kernel("n::k", {source}, TemplateArgs(TemplateTypename<T>(), TemplateArg(width)))', "T, width"),
+        (
+            'get_kernel("k", source, run::template_list{TypeOf<float2>{}, 4, Value(n + 1)})',
+            "float2, 4, n + 1",
+        ),
+        ('get_kernel("k", {source}, {{Define(width)}})', None),
+    ],
+)
+def test_template_arguments_are_told_where_the_kernel_is_looked_up(
+    lookup: str, arguments: str | None
+) -> None:
+    text = f"template <typename T> void f(T* p, int width, int n) {{ auto k = {lookup};"
+    (site,) = find_launches(Path("a.cpp"), f"{text} Queue q(dim3(n), dim3(32, width)); k(q, p); }}")
+    assert (site.kernel, site.template_arguments) == ("k", arguments)
+
+
+@pytest.mark.parametrize(
+    ("step", "arguments"),
+    [("instantiate<T, 4>()", "T, 4"), ("instantiate(TypeOf<T>(), 8)", "T, 8"), ("compile(4)", None)],
+)
+def test_template_arguments_are_told_by_a_step_of_the_chain(step: str, arguments: str | None) -> None:
+    text = f'void f(int n) {{ program.kernel("k").{step}.configure(n, 64).launch(n); }}'
+    (site,) = find_launches(Path("a.cpp"), text)
+    assert site.template_arguments == arguments
+
+
+LANES = """
+template <typename T, int Y>
+__global__ void fold(T* out, const T* in) {{
+    __shared__ T s[Y * 32];
+    int t = threadIdx.y * 32 + threadIdx.x;
+    s[t] = in[t];
+    {barrier}
+    if (threadIdx.y == 0) {{
+        T sum = 0;
+        for (int y = 0; y < Y; y++) sum += s[y * 32 + threadIdx.x];
+        out[threadIdx.x] = sum;
+    }}
+}}
+"""
+HOST = """
+template <typename T> void launch(T* out, const T* in, int rows) {
+    auto fold = get_kernel("deep::fold", {{source}}, TemplateArgs(TypeName<T>(), TemplateArg(rows)));
+    Queue queue(dim3(1), dim3(32, rows), stream);
+    fold(queue, out, in);
+}
+void run(float* out, const float* in) { launch<float>(out, in, 8); launch<double>(out2, in2, 4); }
+"""
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_a_template_argument_and_the_block_are_of_one_launch(
+    tmp_path: Path, barrier: str, verdict: str
+) -> None:
+    """In two files: the kernel's has no launch."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "launch.hpp").write_text(HOST)
+    path = tmp_path / "fold.cuh"
+    path.write_text(LANES.format(barrier=barrier))
+    report = check_text(path, path.read_text(), Settings())
+    assert {k.name: k.verdict.value for k in report.kernels} == {
+        "fold<float, 8>": verdict,
+        "fold<double, 4>": verdict,
+    }
+    assert {k.launches[0].block for k in report.kernels} == {(32, 8, 1), (32, 4, 1)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "{{DefineValue(ROWS), DefineKeyValue(WIDTH, threads_x)}}",
+        '{"-DROWS=" + std::to_string(ROWS), "-D WIDTH=" + to_string(threads_x)}',
+    ],
+)
+def test_macros_that_a_lookup_defines_are_told(options: str) -> None:
+    text = f'void f(float* p, int threads_x) {{ auto k = get_kernel("k", {{source}}, {options});'
+    (site,) = find_launches(
+        Path("a.cpp"), f"{text} Queue q(dim3(n), dim3(threads_x, 256 / threads_x)); k(q, p); }}"
+    )
+    assert site.definitions == {"ROWS": "ROWS", "WIDTH": "threads_x"}
+    (made,) = site.compiled_with({"WIDTH": 32}).sized
+    assert made.block == (32, 8, 1)
+
+
+SHIFTED = """
+__global__ void shifted(float* out) {{
+    __shared__ float s[8][2 * WIDTH + 1];
+    float* row = s[threadIdx.y];
+    row[threadIdx.x] = out[threadIdx.x];
+    __syncthreads();
+    int at = 0;
+    for (int by = 1; by < WIDTH; by *= 2) {{
+        float v = threadIdx.x >= by ? row[at + threadIdx.x - by] : 0;
+        at = WIDTH - at;
+        row[at + threadIdx.x] = v;
+        {barrier}
+    }}
+    out[(blockIdx.x * 8 + threadIdx.y) * WIDTH + threadIdx.x] = row[at + threadIdx.x];
+}}
+"""
+WIDE = """
+const int WIDTH = 32;
+void run(float* out, int n) {
+    int wide = n < 64 ? 32 : 64;
+    auto shifted = get_kernel("shifted", {{source}}, {{DefineKeyValue(WIDTH, wide)}});
+    Queue queue(dim3(n), dim3(wide, 256 / wide), stream);
+    shifted(queue, out);
+}
+"""
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_the_block_fits_the_macros_that_the_kernel_is_read_with(
+    tmp_path: Path, barrier: str, verdict: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "run.hpp").write_text(WIDE)
+    path = tmp_path / "shifted.cuh"
+    path.write_text(SHIFTED.format(barrier=barrier).replace("out[threadIdx.x];", "threadIdx.x;", 1))
+    (kernel,) = check_text(path, path.read_text(), Settings()).kernels
+    assert [(launch.block, launch.source.value) for launch in kernel.launches] == [
+        ((32, 8, 1), "launch in the source, for some sizes")
+    ]
+    assert kernel.verdict.value == verdict

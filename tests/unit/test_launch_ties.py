@@ -379,3 +379,13 @@ def test_rows_are_not_taken_to_be_apart_where_a_loop_of_the_host_leaves_them(
     (kernel,) = check_text(Path("a.cu"), text, Settings()).kernels
     assert kernel.verdict is verdict
     assert not any("rows of" in taken for taken in kernel.assumptions)
+
+
+def test_a_block_in_a_record_is_no_size() -> None:
+    launch = (
+        "struct Plan { dim3 blocks, threads; int n; };\nvoid f(Plan p, float* a) { k<<<8, p.n>>>(a, 1, 2); }"
+    )
+    (site,) = sites(launch)
+    assert site.sized
+    (site,) = sites(launch.replace("p.n", "p.threads"))
+    assert site.sized == ()

@@ -52,6 +52,8 @@ def test_template_arguments_are_kept_as_written() -> None:
         "void f(int n = 64) { k<<<1, 32>>>(n); }\n",
         "#if BIG\n#define n 64\n#else\n#define n 32\n#endif\nvoid f() { k<<<1, 32>>>(n); }\n",
         "template <int n> void f() { k<<<1, 32>>>(n); }\n",
+        "void f() { dim_t n = 64; if (s) n = 32; k<<<1, 32>>>(n); }\n",
+        "const real n = 0.5 * 3;\nvoid f() { k<<<1, 32>>>(n); }\n",
     ],
 )
 def test_what_may_vary_is_not_a_constant(text: str) -> None:
@@ -204,6 +206,7 @@ def test_a_directive_that_no_target_accepts_is_told_and_never_executed():
         ("void f() { const bool wide = true; int w = wide ? 128 : 32; k<<<1, w>>>(); }", (128, 1, 1)),
         ("void f() { int a = 4, w = 64; if (a) w = 32; k<<<1, w>>>(); }", (32, 1, 1)),
         ("void f() { int w = 64, n = w > 32 && w < 100; k<<<1, w << n>>>(); }", (128, 1, 1)),
+        ("static const dim_t W = 64;\nvoid f() { k<<<1, W>>>(); }", (64, 1, 1)),
     ],
 )
 def test_constants_of_the_host_are_followed(text: str, block: tuple[int, int, int]) -> None:

@@ -132,6 +132,7 @@ def held(body: str) -> dict[int, tuple[object, object]]:
         ("float* p = n > 3 ? d : e; k<<<1, 32>>>(d, p);", None),
         ("float* p; if (n) p = d; else p = e; k<<<1, 32>>>(d, p);", None),
         ("k<<<1, 32>>>(d, n ? d : e);", None),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { k<<<1, 32>>>(d, p[i]); p[i] = d; }", 0),
     ],
 )
 def test_variables_of_the_host_stand_for_what_they_hold(body: str, offset: int | None) -> None:
@@ -149,6 +150,8 @@ def test_variables_of_the_host_stand_for_what_they_hold(body: str, offset: int |
         "float *p = d, *q = e; for (;;) { k<<<1, 32>>>(p, q); std::swap(p, q); }",
         "float *p = d, *q = e; for (;;) { k<<<1, 32>>>(p, q); float* t = p; p = q; q = t; }",
         "float* p; *p = *d; k<<<1, 32>>>(d, p);",
+        "for (int i = 0; i < n; i++) { k<<<1, 32>>>(d, p[i]); p[i] = d; }",
+        "for (int i = 0; i < n; ++i) { if (n) { k<<<1, 32>>>(d, p[i]); } p[i] = d; }",
     ],
 )
 def test_variables_that_hold_something_else_share_nothing(body: str) -> None:

@@ -51,6 +51,8 @@ BODIES = {
     " a[2] = thrust::make_permutation_iterator(a, i)[1];",
     "words of hosts": "static_assert(std::is_same<decltype(std::tuple_cat(std::make_tuple(1), std::make_tuple(2.f))),"
     " std::tuple<int, float>>::value); cub::UnitWord<float4>::DeviceWord w; a[0] = w.x + sizeof(std::string_view);",
+    "parts of tuples": "auto [i, x] = std::make_tuple(1, 2.f); const auto [j, y] = std::make_pair(3, 4.f); auto&& [k, z] = std::array<int, 2>{5, 6};"
+    " static_assert(std::is_same<decltype(j), const int>::value); const auto [m, w] = std::make_tuple(7, 8.f); a[i] = x; a[j] = y; a[k] = z; a[m] = w; a[0] = std::get<0>(std::make_tuple(9));",
     "time and traps": "a[0] = clock() + clock64(); __nanosleep(10); __trap();",
 }
 

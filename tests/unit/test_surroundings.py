@@ -42,6 +42,13 @@ __global__ void swap(float* p) {{
 void go(float* p) {{ swap<<<1, TILE>>>(p); }}
 """
 
+BACKENDS = """if({})
+    target_compile_definitions(swap PUBLIC TILE={})
+else()
+    target_compile_definitions(swap PUBLIC TILE={})
+endif()
+"""
+
 
 def test_a_header_is_found_elsewhere_in_the_project(tmp_path: Path) -> None:
     root = project(tmp_path, {"common/tile.h": "#define TILE 128\n", "src/swap.cu": SWAP.format(barrier="")})
@@ -226,6 +233,17 @@ void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
         ("CMakeLists.txt", "target_compile_definitions(swap PRIVATE OTHER TILE=128)\n"),
         ("setup.py", "ext = CUDAExtension(extra_compile_args={'nvcc': ['-DTILE=128']})\n"),
         ("CMakeLists.txt", "add_compile_definitions(TILE=128 ${MORE} $<CONFIG:TILE=4>)\n"),
+        ("CMakeLists.txt", BACKENDS.format("HIP", 4, 128)),
+        ("CMakeLists.txt", BACKENDS.format("USE_CUDA", 128, 4)),
+        ("CMakeLists.txt", BACKENDS.format("NOT USE_CUDA", 4, 128)),
+        ("CMakeLists.txt", BACKENDS.format("DEBUG", 128, 4)),
+        (
+            "CMakeLists.txt",
+            "if(WIN32) add_definitions(-DNOMINMAX) endif()\n" + BACKENDS.format("HIP", 4, 128),
+        ),
+        ("Makefile", "ifeq ($(ROCM),1)\n  F += -DTILE=4\nelse\n  F += -DTILE=128\nendif\n"),
+        ("CMakeLists.txt", "if(HIP)\nadd_definitions(-DTILE=4)\nendif()\nadd_definitions(-DTILE=128)\n"),
+        ("CMakeLists.txt", 'add_compile_definitions(NAME="TILE" TILE=128)\n'),
     ],
 )
 def test_macros_that_build_files_define_are_taken_where_they_help(
@@ -236,6 +254,19 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
     report = checked(root / "src/swap.cu")
     assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACY, (128, 1, 1))]
     assert any("as if TILE=128 were defined" in error.message for error in report.errors)
+
+
+def test_headers_in_the_folder_of_the_unit_launch_for_headers_below(tmp_path: Path) -> None:
+    """The unit is in the folder above: clang looks there, whoever includes a header, and so do launches."""
+    kernels = SWAP.partition("void go")[0].format(barrier="__syncthreads();")
+    files = {
+        "swap.cu": '#include "deep/swap.hpp"\n',
+        "launch.h": "#define TILE 128\n#define RUN(kernel, n, ...) kernel<<<1, n>>>(__VA_ARGS__)\n",
+        "deep/swap.hpp": kernels.replace('"tile.h"', "<launch.h>")
+        + "inline void go(float* p) { RUN((swap), TILE, p); }\n",
+    }
+    report = checked(project(tmp_path, files) / "deep/swap.hpp")
+    assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACE_FREE, (128, 1, 1))]
 
 
 def test_words_of_a_header_that_is_made_by_the_build_are_known(tmp_path: Path) -> None:
@@ -297,3 +328,47 @@ def test_a_constant_that_is_computed_elsewhere_has_its_value(tmp_path: Path) -> 
     report = checked(project(tmp_path, files) / "fill.cuh")
     assert not any("not understood" in error.message for error in report.errors)
     assert any("ROWS=(1024/(2*8))" in error.message for error in report.errors)
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_a_header_that_was_read_is_not_read_before_the_file_as_well(
+    tmp_path: Path, barrier: str, verdict: str
+) -> None:
+    """It declares a class in another namespace, and the one that is meant where a program compiles it."""
+    files = {
+        "words.h": "#pragma once\n#define ON_BOTH __device__ __host__\n",
+        "box.h": "#pragma once\n#ifdef __CUDACC_RTC__\ntemplate <class T> struct Box {\n"
+        "  ON_BOTH T* all() { extern __shared__ T own[]; return own; }\n};\n#else\nnamespace deep {\n"
+        "template <class T> struct Box { __device__ T* all(); };\n}\n#endif\n",
+        "sizes.h": "constexpr int WIDE = 64;\n",
+        "swap.cuh": '#include "words.h"\n#include "box.h"\ntemplate <class T> __global__ void swap(T* p) {\n'
+        "  Box<T> box;\n  T* s = box.all();\n  const int t = threadIdx.x, first = blockIdx.x * WIDE;\n"
+        "  const int last = WIDE - 1;\n  const int to = blockIdx.x * WIDE + last;\n  s[t] = p[first + t];\n"
+        f"  {barrier}\n  p[to - t] = s[last - t];\n}}\n",
+        "go.cpp": 'void go(float* p) { auto k = getKernel("swap<float>"); Q q(4, dim3(64)); k(q, p); }\n',
+    }
+    (kernel,) = checked(project(tmp_path, files) / "swap.cuh").kernels
+    assert (kernel.name, kernel.verdict.value) == ("swap<float>", verdict)
+
+
+@pytest.mark.parametrize(("index", "verdict"), [("i", "race-free"), ("i / 2", "racy")])
+def test_host_code_that_names_a_library_makes_the_instances_of_kernels(
+    tmp_path: Path, index: str, verdict: str
+) -> None:
+    """A class of parameters, a registry and checks of dmlc: in a header, in the file, under a switch."""
+    files = {
+        "rows.h": "#include <dmlc/parameter.h>\nstruct Rows : public dmlc::Parameter<Rows> {\n  int count;\n"
+        "  DMLC_DECLARE_PARAMETER(Rows) { DMLC_DECLARE_FIELD(count).set_default(8); }\n};\n"
+        "struct View { float* values; int count; __device__ float& at(int i) const { return values[i]; } };\n"
+        "inline View view_of(const Rows& rows, float* p) {\n"
+        "  CHECK_GE(rows.count, 0) << rows.count;\n  return {p, rows.count};\n}\n",
+        "fill.cu": '#include "rows.h"\nDMLC_REGISTRY_FILE_TAG(fill);\n'
+        "template <class V> __global__ void fill(V view) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  if (i < view.count) view.at({index}) = i;\n}}\n"
+        "#ifdef OWN_USE_CUDA\nvoid go(const Rows& rows, float* p) {\n  auto view = view_of(rows, p);\n"
+        "  if (view.count > 1024) LOG(FATAL) << view.count;\n  fill<<<8, 128>>>(view);\n}\n#endif\n",
+    }
+    path = project(tmp_path, files) / "fill.cu"
+    (kernel,) = check_text(path, path.read_text(), Settings()).kernels
+    assert (kernel.name, kernel.verdict.value) == ("fill<View>", verdict)

@@ -72,6 +72,18 @@ def evaluate(text: str, lookup: Lookup, returned: Returned = _gives_nothing) -> 
     return value
 
 
+def number(text: str) -> int | None:
+    """The value of an expression without names; None: it is none."""
+
+    def unknown(name: str) -> int:
+        raise NotConstant(name)
+
+    try:
+        return evaluate(text, unknown)
+    except (NotConstant, ValueError, RecursionError):
+        return None
+
+
 _LEVELS = ("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %")  # loosest first
 _PRECEDENCE = {operator: level for level, row in enumerate(_LEVELS, 1) for operator in row.split()}
 

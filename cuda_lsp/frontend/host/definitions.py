@@ -26,8 +26,11 @@ _BRACKET_OR_END = re.compile(r"[][(){},;]")
 _LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
 _OTHER = re.compile(
-    r"(?<=[;{}])\s?(?:(?:const|constexpr|static)\s){0,3}([A-Za-z_]\w{0,60})\s(\w{1,60})\s?=(?!=)"
+    r"(?:(?<=[;{}])\s?(?:(?:const|constexpr|static)\s){0,3}|^(?:(?:const|constexpr|static)\s){1,3})"
+    r"([A-Za-z_]\w{0,60})\s(\w{1,60})\s?=(?!=)",
+    re.M,
 )
+_LITERAL = re.compile(r"\s?(\d+[uUlL]{0,3})\s?;")
 _NO_TYPE = re.compile(
     r"return|else|using|typedef|delete|new|throw|goto|case|namespace|do|dim3|u?int3|auto|const|constexpr|static"
     r"|struct|class|enum|typename|template"
@@ -227,10 +230,15 @@ def _dims(text: HostText) -> Iterator[tuple[str, Definition]]:
 
 
 def _others(text: HostText) -> Iterator[tuple[str, Definition]]:
-    """Variables of types that nobody knows here (``const IdType length = high - low;``), without a value."""
+    """Variables of types that nobody knows here (``const IdType length = high - low;``).
+
+    Without a value, unless that is a number as it stands: any type of numbers has it.
+    """
     for match in _OTHER.finditer(text.plain):
         if not _NO_TYPE.fullmatch(match[1]) and not _IS_INTEGER.search(match[1]):
-            yield match[2], Definition(match.start(2), _scope_end(text, match.start(2)), None, 1)
+            literal = _LITERAL.match(text.plain, match.end())
+            value, end = literal[1] if literal else None, _scope_end(text, match.start(2))
+            yield match[2], Definition(match.start(2), end, value, 1, scalar=literal is not None)
 
 
 def _scope_end(text: HostText, position: int) -> int:

@@ -96,6 +96,13 @@ class HostConstants(Reaching):
         known = Given({key: given[name] for name, key in keys.items() if key is not None})
         return self.extents(text, before, known)
 
+    def has_extents(self, member: str) -> bool:
+        """Whether some class that is read has a ``dim3`` of this name."""
+        declared = re.compile(
+            rf"\b(?:dim3|u?int3)\s(?:\w{{1,80}}\s?,\s?){{0,8}}{re.escape(member)}\s?[;,={{]"
+        )
+        return any(declared.search(file._plain) for file in (self, *self._headers))
+
     @contextmanager
     def knowing(self, given: Given) -> Generator[None]:
         """What is asked inside without anything else given is asked on this way."""

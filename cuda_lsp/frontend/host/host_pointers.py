@@ -36,6 +36,9 @@ _TYPED = re.compile(
 _SYMBOL = re.compile(rf"\bcudaGetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 _RECORD = re.compile(rf"\b{_NAME}\s({_NAME})\s?(?:=\s?(?:{_NAME}\s?)?)?\{{([^{{}};]{{1,1000}})\}}\s?;")
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
+_ELEMENT = re.compile(r"\[(\w+)\]\Z")
+_LOOP = re.compile(r"\bfor\s?\([^;{}]*;[^;{}]*;([^;{}]*)\)\s?\Z")
+_LONGEST_HEADER = 400
 _SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 
 
@@ -87,6 +90,7 @@ class HostPointers:
         """What the variable may hold at a place; None: nothing is known of it."""
         scope = self._scope(name, at)
         own = [(p, value) for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]]
+        own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
         found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
         root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
         if not found or _within(self._lent.get(root), scope):
@@ -124,6 +128,20 @@ class HostPointers:
         lists = (stores, self._moved.get(name, ()), self._lent.get(name, ()))
         between = (place for places in lists for place in _those_within(places, (begin + 1, end - 1)))
         return any(self._text.may_come_to(place, end) for place in between)
+
+    def _is_of_a_round(self, name: str, begin: int, end: int) -> bool:
+        """Whether it is an element whose number counts the rounds of a loop around both places.
+
+        What one round writes to it behind a place, no other reads there.
+        """
+        index = _ELEMENT.search(name)
+        brace = self._braces.begin(begin) if index is not None else -1
+        while index is not None and brace >= 0:
+            header = _LOOP.search(self._plain, max(0, brace - _LONGEST_HEADER), brace)
+            if header is not None and self._braces.closing.get(brace, -1) >= end:
+                return re.search(rf"\+\+\s?{index[1]}\b|\b{index[1]}\s?(?:\+\+|\+=)", header[1]) is not None
+            brace = self._braces.begin(brace - 1)
+        return False
 
     def _scope(self, name: str, at: int) -> tuple[int, int]:
         """Where the visible declaration holds; of other names the whole function."""

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
-from cuda_lsp.frontend.host.constants import NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_site import LaunchSite
@@ -299,7 +299,7 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
         return None
     named = dict(zip(kernel.template_parameters, kernel.template_arguments, strict=False))
     written = [_substituted(part, named).strip() for part in match[1].decode("utf-8", "replace").split(",")]
-    values = [_number(part) for part in written]
+    values = [number(part) for part in written]
     if None in values:
         host = HostText(source.text)
         before = host.reduced(len(source.data[:start].decode("utf-8", "replace")))
@@ -309,18 +309,6 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
     if most is None or most < 1:
         return None
     return LaunchBounds(most, values[1] if len(values) > 1 else None)
-
-
-def _number(text: str) -> int | None:
-    """The value of an expression without names."""
-
-    def unknown(name: str) -> int:
-        raise NotConstant(name)
-
-    try:
-        return evaluate(text, unknown)
-    except (NotConstant, ValueError, RecursionError):
-        return None
 
 
 def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:

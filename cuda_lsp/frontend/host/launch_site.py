@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from cuda_lsp.frontend.host.known_values import all_known
+from cuda_lsp.frontend.host.known_values import UNKNOWN, all_known
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
@@ -34,6 +34,7 @@ class LaunchSite:
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
     ``fields``: constants in records, by position and name.
+    ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     """
 
     kernel: str
@@ -56,6 +57,14 @@ class LaunchSite:
     types: Mapping[int, str] = field(factory=dict[int, str])
     passed: int | None = None
     fields: Mapping[tuple[int, str], int] = field(factory=dict[tuple[int, str], int])
+    definitions: Mapping[str, str] = field(factory=dict[str, str])
+
+    def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
+        """Where macros have these values in the kernel: what the host defines them by tells its block."""
+        written = ((text.strip(), macros.get(name)) for name, text in self.definitions.items())
+        named = {text: value for text, value in written if text.isidentifier() and value is not None}
+        block = self.block_given(named) if named and self.block is None else None
+        return evolve(self, sized=(SizedLaunch(block, UNKNOWN, None),)) if block is not None else self
 
     def named_constants(self, parameters: Sequence[str], arguments: Mapping[int, int]) -> dict[str, int]:
         """Constant ``arguments``, and fields of records, by the names that a kernel has for them."""

@@ -317,6 +317,7 @@ class _Reader:
             types=self._types(launch, at, {}),
             passed=_count(whole_arguments(",".join(launch.arguments))),
             fields=self._fields.constants(launch.arguments, at, arguments),
+            definitions=launch.definitions,
         )
 
     def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:

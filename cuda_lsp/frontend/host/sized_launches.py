@@ -105,7 +105,10 @@ class _Site:
         """Not a ``dim3``, nor what is made of names that nobody knows, as of constants of a missing file."""
         if sized_type(name) is not None:
             return False
-        value = self.constants.reached(name, self.at) if "." not in name else None
+        _, dot, member = name.rpartition(".")
+        if dot:
+            return not self.constants.has_extents(member)
+        value = self.constants.reached(name, self.at)
         if value is None:
             return True
         words = self.constants.words_of(value.definition)

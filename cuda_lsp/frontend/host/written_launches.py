@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
@@ -19,7 +19,10 @@ _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
 @frozen
 class Written:
-    """A launch as it is written: ``begin`` and ``end`` are offsets in the text that it was read from."""
+    """A launch as it is written: ``begin`` and ``end`` are offsets in the text that it was read from.
+
+    ``definitions``: macros that the kernel is compiled with, and what the host has for them.
+    """
 
     kernel: str
     template_arguments: str | None
@@ -27,6 +30,7 @@ class Written:
     arguments: Sequence[str]
     begin: int
     end: int
+    definitions: Mapping[str, str] = field(factory=dict[str, str])
 
 
 def every_launch(host: HostText) -> Iterator[tuple[int, Written]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from cuda_lsp.frontend.lowering import calls, expressions, initialisers, lifetimes, lvalues, objects
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.conversions import convert
+from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
 from cuda_lsp.frontend.lowering.output import Untranslatable
-from cuda_lsp.frontend.lowering.places import PLACE_TYPES, MemoryRecord, RecordValue, Value, VarPlace
+from cuda_lsp.frontend.lowering.places import PLACE_TYPES, MemoryRecord, Place, RecordValue, Value, VarPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
@@ -34,16 +35,31 @@ def _decompose(low: Lowering, node: Node) -> None:
         copy = low.local("", object.info)
         low.write(copy, low.read(object, source), None)
         object = copy
-    info = object.info
     for index, declaration in enumerate(names):
-        if info.kind == "array":
-            low.env[declaration.key] = lvalues.indexed(object, index)
-        elif info.is_record and len(info.fields) == len(names):
-            low.env[declaration.key] = low.member(object, info.fields[index])
-        else:
+        part = _part(low, object, index, len(names))
+        if part is None:
             raise Untranslatable(
                 low.ast.text(node)[:60], "a structured binding of a class of this kind", node
             )
+        low.env[declaration.key] = part
+
+
+def _part(low: Lowering, object: Place, index: int, count: int) -> Place | None:
+    """One of the ``count`` parts of an object; None: nobody knows how to take it apart."""
+    info = object.info
+    fields = {field.name: field for field in info.fields}
+    if info.kind == "array":
+        return lvalues.indexed(object, index)
+    if "__head" in fields:  # of std::tuple, as our declarations have it
+        if not index:
+            return low.member(object, fields["__head"])
+        rest = fields.get("__rest")
+        return _part(low, low.member(object, rest), index - 1, count - 1) if rest is not None else None
+    if info.is_record and len(info.fields) == count:
+        return low.member(object, info.fields[index])
+    if len(info.fields) == 1 and info.fields[0].type.kind == "array":  # of std::array
+        return lvalues.indexed(low.member(object, info.fields[0]), index)
+    return None
 
 
 def declare(low: Lowering, node: Node) -> None:
@@ -61,7 +77,7 @@ def declare(low: Lowering, node: Node) -> None:
     try:
         _declare(low, node)
         place = low.env.get(declaration.key)
-        if place is not None and _is_own_object(low, node, declaration):
+        if place is not None and _is_own_object(low, declaration):
             lifetimes.declared(low, place)
             if low.temporaries > temporaries and lifetimes.ends(low, place.info):
                 low.temporaries -= 1  # it is that object
@@ -75,9 +91,9 @@ def declare(low: Lowering, node: Node) -> None:
         low.declaring.discard(key)
 
 
-def _is_own_object(low: Lowering, node: Node, declaration: Declaration) -> bool:
+def _is_own_object(low: Lowering, declaration: Declaration) -> bool:
     """A local object, no reference and not shared by the block."""
-    if any(child.kind == K.SHARED_ATTR for child in node.children):
+    if K.SHARED_ATTR in spaces_of(low.ast, declaration):
         return False
     return type_of_declaration(low.ast, declaration).kind in ("record", "array")
 
@@ -87,8 +103,7 @@ def _declare(low: Lowering, node: Node) -> None:
     if declaration is None:
         return
     info = type_of_declaration(low.ast, declaration)
-    attributes = {child.kind for child in node.children}
-    if K.SHARED_ATTR in attributes:
+    if K.SHARED_ATTR in spaces_of(low.ast, declaration):
         low.env[declaration.key] = lvalues.shared(low, declaration, info)
         return
     storage = low.ast.lib.clang_Cursor_getStorageClass(node.cursor)

@@ -15,6 +15,7 @@ from cuda_lsp.frontend.lowering import (
 )
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import element, offset_by, select
+from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
@@ -38,7 +39,6 @@ from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, If
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
 from cuda_lsp.model import Space
 
-_SPACES = {K.SHARED_ATTR, K.CONSTANT_ATTR, K.DEVICE_ATTR}
 _FUNCTIONS = {K.FUNCTION, K.METHOD, K.CONSTRUCTOR, K.DESTRUCTOR, K.CONVERSION, K.FUNCTION_TEMPLATE}
 _AXES = {
     f"{name}.{component}": axis
@@ -353,7 +353,7 @@ def variable(low: Lowering, declaration: Declaration, node: Node) -> Place:
 
 def is_automatic(low: Lowering, declaration: Declaration) -> bool:
     """A variable that every call of a function has for itself."""
-    if declaration.kind != K.VAR or declaration.attributes & _SPACES:
+    if declaration.kind != K.VAR or spaces_of(low.ast, declaration):
         return False
     storage = low.ast.lib.clang_Cursor_getStorageClass(declaration.cursor)
     parent = low.ast.parent(declaration)
@@ -362,7 +362,7 @@ def is_automatic(low: Lowering, declaration: Declaration) -> bool:
 
 def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node: Node) -> Place:
     """Globals, shared memory, constants: declared outside what was executed so far."""
-    attributes = declaration.attributes
+    attributes = spaces_of(low.ast, declaration)
     if K.SHARED_ATTR in attributes:
         return shared(low, declaration, info)
     if info.kind == "reference" or declaration.kind == K.PARAMETER:

@@ -1,13 +1,14 @@
 """Macros that a project's build files define: ``-DTILE=16`` of a Makefile, ``target_compile_definitions``.
 
 Read from text, without asking which target or option they belong to: whoever takes one says that it is a
-guess. Looked for when a file is opened, never while typing.
+guess. Of what a build file has for one case or another (``if … else``), the case that speaks of CUDA counts,
+else the first. Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from cuda_lsp import files
@@ -23,6 +24,15 @@ _COMMAND = re.compile(r"\b(?:target|add)_(?:compile_)?definitions\s?\(([^()]{0,4
 _ITEM = re.compile(r"(?<![\w$<{:=-])(?:-D)?([A-Za-z_]\w*)(=[\w.+-]{1,60})?(?![\w(=$>}:-])")
 _CMAKE_WORDS = frozenset({"PRIVATE", "PUBLIC", "INTERFACE"})
 _COMMENT = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.M)
+_STRING = re.compile(r'\b[A-Za-z_]\w*=\\?"[^"\n]*"')
+_BRANCH = re.compile(
+    r"^[ \t]*(?:(?P<if>if\s?\(|ifn?(?:eq|def)\b)|(?P<else>else(?:if)?(?:\s?\(|\b))|(?P<end>endif\b))[^\n]*",
+    re.M | re.I,
+)
+_CLOSED = re.compile(r"\bendif\b", re.I)
+_NEGATED = re.compile(r"\s*(?:if\s?\(\s?NOT\b|ifn)", re.I)
+_OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
+_OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
 _USUAL = "80"  # what CMake's variable is where nothing tells: the architecture of texts without settings
 
@@ -32,10 +42,10 @@ def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for file in _build_files(path):
         try:
-            text = _ARCHITECTURE.sub(_USUAL, _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
+            text = _STRING.sub("", _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
         except OSError:  # gone, or no file at all
             continue
-        for name, value in _definitions(text):
+        for name, value in _definitions(_ARCHITECTURE.sub(_USUAL, _one_case(text))):
             if name in names:
                 found.setdefault(name, f"{name}{value}")
     return tuple(found.values())
@@ -47,6 +57,37 @@ def _build_files(path: Path) -> Iterator[Path]:
         yield from (folder / name for name in _NAMES if files.is_regular(folder / name))
         if folder == root:
             break
+
+
+def _one_case(text: str) -> str:
+    """The text with one branch of each ``if … else``."""
+    branches = [[""]]  # of the text, then of every ``if`` that is open
+    place = 0
+    for match in _BRANCH.finditer(text):
+        branches[-1][-1] += text[place : match.start()]
+        place = match.end()
+        if match["if"] and _CLOSED.search(match[0]):  # all in one line
+            branches[-1][-1] += match[0]
+        elif match["if"]:
+            branches.append([match[0]])
+        elif len(branches) > 1 and match["else"]:
+            branches[-1].append(match[0])
+        elif len(branches) > 1:
+            chosen = _chosen(branches.pop())
+            branches[-1][-1] += chosen
+    return "".join(part for parts in branches for part in parts) + text[place:]
+
+
+def _chosen(branches: Sequence[str]) -> str:
+    """The one that speaks of CUDA most, and least of other platforms; of several the first. "": none."""
+    condition, _, body = branches[0].partition("\n")
+    asked = _is_of_cuda(condition) * (-1 if _NEGATED.match(condition) else 1)
+    scores = [asked + _is_of_cuda(body), *(_is_of_cuda(branch) - asked for branch in branches[1:]), -asked]
+    return (*branches, "")[scores.index(max(scores))]
+
+
+def _is_of_cuda(text: str) -> int:
+    return len(_OF_CUDA.findall(text)) - len(_OF_OTHERS.findall(text))
 
 
 def _definitions(text: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Names that a file uses and nothing declares, because the headers that do are not there.
 
 Kernels are often read away from the project that they were written for. Some names mean the same wherever
-they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS, GoogleTest.
+they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS, GoogleTest, dmlc.
 ``headers/frameworks`` declares them in our words, after the frameworks' documentation; they are put before
 the file when its kernels are not understood without, and that is told. So are macros of headers that CMake
 writes. The same goes for macros under whose ``#ifdef`` projects keep their device code (``USE_CUDA``,
@@ -32,6 +32,7 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
     ("rapids_functions.h", r"raft::\w+"),
+    ("dmlc.h", r"dmlc::\w+|DMLC_[A-Z_]+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
 _MADE_BY_CMAKE = {

@@ -7,13 +7,14 @@ where more of the kernels is understood; what is kept is told. Made when a file 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Protocol
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.compile_errors import may_call_the_host
+from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.branches_not_taken import switches_of_declarations
 from cuda_lsp.frontend.surroundings.build_files import build_macros
@@ -177,6 +178,10 @@ class Reading(Protocol):
         """Of the file and of all that was read with it."""
         ...
 
+    def included(self) -> Set[Path]:
+        """The files that clang has read with it, links followed."""
+        ...
+
 
 def guess(reading: Reading, text: str) -> None:
     """Read ``text``, read once as it is, with what makes more of its kernels clear."""
@@ -199,7 +204,7 @@ def guess(reading: Reading, text: str) -> None:
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
-    for switch in (_take_branches, _turn_switches_on):
+    for switch in (_take_branches, _turn_switches_on, _take_and_turn_on):
         if reading.understanding().broken:
             switch(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
@@ -310,7 +315,9 @@ def _look_for_names(reading: Reading) -> None:
         first, before = reading.guessed, reading.understanding()
         found = elsewhere(reading.path, undeclared(before.messages), before.kernels)
         known = {switch.partition("=")[0] for switch in first.switches}
-        headers = (*(h for h in found.headers if h not in first.headers), *first.headers)
+        read = reading.included()  # what these declare was read, and is not meant
+        new = (h for h in found.headers if h not in first.headers and resolved_name(h) not in read)
+        headers = (*new, *first.headers)
         constants = tuple(c for c in found.constants if c.partition("=")[0] not in known)
         if headers == first.headers and not constants:
             break
@@ -336,11 +343,26 @@ def _take_branches(reading: Reading) -> None:
 def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
+    if _add_switches(reading):
+        _keep_if_better(reading, before, first)
+
+
+def _add_switches(reading: Reading) -> bool:
+    first = reading.guessed
     known = {switch.partition("=")[0] for switch in first.switches}
     switches = tuple(name for name in switches_of(reading.texts()) if name not in known)
     if switches:
         reading.read_with(evolve(first, switches=(*first.switches, *switches)))
+    return bool(switches)
+
+
+def _take_and_turn_on(reading: Reading) -> None:
+    """Well-known names and these macros together: host code that makes instances may need both."""
+    first, before = reading.guessed, reading.understanding()
+    if _add_conventions(reading, "\n".join(reading.texts())) and _add_switches(reading):
         _keep_if_better(reading, before, first)
+    elif reading.guessed != first:
+        reading.read_with(first)
 
 
 def _read_in_a_unit(reading: Reading, *, always: bool) -> None:

@@ -343,7 +343,11 @@ def _rows() -> dict[str, Handler]:
         "__cvta_generic_to_shared __cvta_generic_to_global __cvta_shared_to_generic __cvta_global_to_generic",
         _pointer_integer,
     )
-    add("__isShared __isGlobal __isLocal __isConstant nanf nan", _pure)
+    add(
+        "__isShared __isGlobal __isLocal __isConstant nanf nan __builtin_nan __builtin_nanf __builtin_nans"
+        " __builtin_nansf __builtin_inf __builtin_inff __builtin_huge_val __builtin_huge_valf",
+        _pure,
+    )
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
         "curand_log_normal curand_poisson curand_normal2 curand_normal4 curand_uniform4 "

@@ -28,16 +28,25 @@ def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
         if isinstance(e, Binary) and e.op is BinaryOp.ADD:
             terms = list(_terms(e, values, budgets.MOST_INDIRECTIONS))
             threads = {t.axis for t in terms if isinstance(t, Builtin)}
+            if any(not isinstance(t, Builtin) and _names_threads(t, values) for t in terms):
+                continue  # rows of threads: a block of several dimensions, counted as one
             for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
                 if axis in threads and 1 < extent <= MAX_BLOCK_THREADS:
                     found[axis] = min(extent, found.get(axis, extent))
     return found
 
 
+def _names_threads(e: Expr, values: Mapping[Var, Expr]) -> bool:
+    """Whether a product has ``threadIdx`` for a factor."""
+    factors = (e.left, e.right) if isinstance(e, Binary) else ()
+    plain = (_plain(factor, values) for factor in factors)
+    return any(isinstance(factor, Builtin) and factor.axis in THREAD_AXES for factor in plain)
+
+
 def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:
-    """The terms of a sum."""
+    """The terms of a sum or difference."""
     e = _plain(e, values)
-    if depth and isinstance(e, Binary) and e.op is BinaryOp.ADD:
+    if depth and isinstance(e, Binary) and e.op in (BinaryOp.ADD, BinaryOp.SUB):
         yield from _terms(e.left, values, depth - 1)
         yield from _terms(e.right, values, depth - 1)
     else:
@@ -56,13 +65,15 @@ def _plain(e: Expr, values: Mapping[Var, Expr]) -> Expr:
 
 
 def _blocks(e: Expr, values: Mapping[Var, Expr]) -> tuple[Axis, int] | None:
-    """``blockIdx.x * 64``: of which threads, and how many."""
+    """``blockIdx.x * 64``, ``(blockIdx.x - first) * 64``: of which threads, and how many."""
     if not isinstance(e, Binary) or e.op not in (BinaryOp.MUL, BinaryOp.SHL):
         return None
     left, right = _plain(e.left, values), _plain(e.right, values)
     if e.op is BinaryOp.MUL and isinstance(left, Const):
         left, right = right, left
-    if not isinstance(left, Builtin) or left.axis not in _AXES or not isinstance(right, Const):
+    named = {t.axis for t in _terms(left, values, budgets.MOST_INDIRECTIONS) if isinstance(t, Builtin)}
+    axes = [threads for blocks, threads in _AXES.items() if blocks in named]
+    if len(axes) != 1 or not isinstance(right, Const):
         return None
     count = int(right.value)
-    return _AXES[left.axis], count if e.op is BinaryOp.MUL else 1 << min(count, 20)
+    return axes[0], count if e.op is BinaryOp.MUL else 1 << min(count, 20)
