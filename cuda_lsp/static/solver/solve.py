@@ -180,6 +180,7 @@ class _Refinement:
         if _contradicted(query):
             text = f"its assertions do not hold when the block is {launch.block}: no thread runs"
             attempt.reasons[text] = None
+            return attempt
         if not unroll:
             attempt.findings.update(self._glance(launch, candidates, query))
         sizes = not_negative(_sizes_that_matter(candidates, summary))
