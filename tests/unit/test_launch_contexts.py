@@ -531,8 +531,14 @@ def test_the_next_power_of_two_is_known_by_its_usual_name() -> None:
 # ---------------------------------------------------------------------------- members of class types
 
 PACKED = """
-template <class T> struct alignas(16) Packed { static constexpr const size_t size = sizeof(int4) / sizeof(T); T p[size]; };
-template <int N, class T = float> struct Lanes { static constexpr int wide = N * sizeof(int); enum { half = sizeof(T) }; };
+template <class T> struct alignas(16) Packed {
+    static constexpr const size_t size = sizeof(int4) / sizeof(T);
+    T p[size];
+};
+template <int N, class T = float> struct Lanes {
+    static constexpr int wide = N * sizeof(int);
+    enum { half = sizeof(T) };
+};
 void use(int size) { size = 3; }
 typedef __half element;
 typedef Packed<element> x128;

@@ -27,9 +27,9 @@ int main() { float* d; LAUNCH }
 """
 CHECKS = (
     "assert(C % 256 == 0);",
-    "if (C % 256 != 0) { if (threadIdx.x == 0) printf(\"no\"); __trap(); }",
+    'if (C % 256 != 0) { if (threadIdx.x == 0) printf("no"); __trap(); }',
     "if (C % 256 != 0) assert(false);",
-    "if (C % 256 != 0) assert(0 && \"no\");",
+    'if (C % 256 != 0) assert(0 && "no");',
 )
 
 
@@ -46,7 +46,7 @@ def test_nothing_is_told_of_a_launch_that_an_assertion_ends(check: str) -> None:
     assert any("assertions" in reason for reason in kernel.reasons)
 
 
-@pytest.mark.parametrize("check", (*CHECKS, ""))
+@pytest.mark.parametrize("check", [*CHECKS, ""])
 def test_a_launch_that_none_ends_is_looked_at(check: str) -> None:
     racy = report(check.replace("C %", "(C - 64) %"), "k<<<1, 32, 128>>>(d, 1600);")
     assert any(finding.code.value == "barrier-divergence" for finding in racy.findings)
@@ -55,8 +55,9 @@ def test_a_launch_that_none_ends_is_looked_at(check: str) -> None:
 
 
 def test_the_other_launch_tells() -> None:
-    kernel = report(CHECKS[0], "k<<<1, 32, 128>>>(d, 1600); k<<<1, 32, 128>>>(d, 1536);")
+    both = "k<<<1, 32, 128>>>(d, 1600); k<<<1, 32, 128>>>(d, 1536);"
+    kernel = report(CHECKS[0], both)
     assert kernel.verdict is Verdict.RACE_FREE
     broken = KERNEL.replace("__syncthreads();\n    }", "}")
-    text = broken.replace("CHECK", CHECKS[0]).replace("LAUNCH", "k<<<1, 32, 128>>>(d, 1600); k<<<1, 32, 128>>>(d, 1536);")
+    text = broken.replace("CHECK", CHECKS[0]).replace("LAUNCH", both)
     assert check_text(Path("a.cu"), text, Settings()).kernels[0].verdict is Verdict.RACY

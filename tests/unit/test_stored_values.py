@@ -63,6 +63,8 @@ REDUCED = {
     "two values": "float w = in[t / 32]; v = __shfl_sync(0xffffffff, v, 1) * w + 1.0f;",
     "after a loop": "for (int i = t; i < n; i += blockDim.x) v += in[i];"
     " v = cg::reduce(warp, v, cg::plus<float>{});",
+    "after many rounds": "for (int i = t; i < 70000000; i += blockDim.x) v += in[i];"
+    " v = cg::reduce(warp, v, cg::plus<float>{});",
     "one condition of the warp": "v = __shfl_sync(0xffffffff, v, 0); if (t / 32 == 1) v = v * 2.0f;",
 }
 

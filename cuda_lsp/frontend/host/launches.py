@@ -54,7 +54,7 @@ from cuda_lsp.frontend.host.wrapped_launches import (
     uses_of_macros,
 )
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
-from cuda_lsp.model import Site
+from cuda_lsp.model import Extents, Site
 
 _T = TypeVar("_T")
 _LAUNCH = re.compile(
