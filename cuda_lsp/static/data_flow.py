@@ -69,6 +69,7 @@ class Accessed:
 class DataFlow:
     """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
+    ``single``: arrays that are only read, where all threads read one place, as they do sizes.
     """
 
     slice: Slice
@@ -80,6 +81,7 @@ class DataFlow:
     drawn: frozenset[Array] = frozenset()
     forests: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
+    single: frozenset[Array] = frozenset()
     named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
 
     def of(self, e: Expr) -> frozenset[Source]:
@@ -294,6 +296,7 @@ def _roles(flow: DataFlow) -> None:
     flow.forests = frozenset(swapped & flow.indices)
     flow.drawn = frozenset(drawn - flow.forests)
     flow.named = _named(flow)
+    flow.single = _single(flow)
     waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
     flow.awaited = frozenset(
         a
@@ -302,6 +305,17 @@ def _roles(flow: DataFlow) -> None:
         if isinstance(s, ir.Load)
         for a in flow.slice.roots(s.pointer)
     )
+
+
+def _single(flow: DataFlow) -> frozenset[Array]:
+    params = {p.id for p in flow.slice.kernel.params}
+    found: dict[Array, bool] = {}
+    for s in flow.slice.statements:
+        for pointer, _, _ in accesses(s):
+            own = all(v.id in params for v in variables(pointer)) and not flow.of(pointer)
+            for array in flow.slice.roots(pointer):
+                found[array] = found.get(array, True) and own and array not in flow.slice.written
+    return frozenset(array for array, own in found.items() if own and array.space is Space.GLOBAL)
 
 
 def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:

@@ -214,7 +214,7 @@ class Search:
         threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + budgets.RUN_S)
-        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments).at)
+        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments, self.launch.threads).at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
     def _places(self, spaces: frozenset[Space]) -> _Threads:
