@@ -333,9 +333,16 @@ def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
         left, right, away = stripped(e.left), stripped(e.right), _FULFILLED[e.op]
         for side, other, distance in ((left, right, away), (right, left, -away)):
             if isinstance(side, Var) and (isinstance(other, Const) or other in flow.params):
-                for array in loaded.get(side.id, ()):
+                for array in loaded.get(side.id) or _only_array(flow, side):
                     found.setdefault(array, {})[other, distance] = None
     return {array: tuple(others) for array, others in found.items()}
+
+
+def _only_array(flow: DataFlow, var: Var) -> frozenset[Array]:
+    """The array that a variable's value was loaded from and nothing else."""
+    sources = flow.of(var)
+    arrays = flow.arrays_in(sources)
+    return arrays if len(arrays) == 1 and all(isinstance(x, Array) for x in sources) else frozenset()
 
 
 def _initial(flow: DataFlow, counters: Sequence[Var], loop: ir.Loop) -> set[Array]:

@@ -54,6 +54,8 @@ UNEVEN = Filling("uneven", "mixed")
 """Rows, and counts of what threads do, differ in length."""
 FIRST_ONLY = Filling("zeros", "first")
 """One element is no zero: what warps vote on differs between them."""
+RARE = Filling("zeros", "named once")
+"""One element is what they are compared with, all others are not."""
 
 
 @frozen(eq=False)
@@ -79,6 +81,8 @@ class Contents:
         how = self.filling.index if array in self.flow.indices else self.filling.value
         if how in _LIMITS and array in self.flow.slice.written:
             return type.wrap(_LIMITS[how])
+        if how == RARE.value:
+            return type.wrap(self._compared_with(array, int(element > 0)))
         if how in _TURNS:
             return type.wrap(self._compared_with(array, element + _TURNS[how]))
         return type.wrap(_element(how, element, array.id))
@@ -91,11 +95,13 @@ class Contents:
     def _compared_with(self, array: Array, turn: int) -> int:
         """One of the numbers that the kernel tells elements of the array from, and of their neighbours."""
         numbers: dict[int, None] = {}
+        others: dict[int, None] = {}
         for other, distance in self.flow.named.get(array, ()):
             number = other.value if isinstance(other, Const) else self.arguments.get(other.name, 0)
             numbers[int(number) + distance] = None
+            others[int(number) + distance + (1 if distance < 0 else -1)] = None
         if len(numbers) < 2:
-            numbers |= {number - 1: None for number in numbers} or {0: None, 1: None}
+            numbers |= others or {0: None, 1: None}
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
