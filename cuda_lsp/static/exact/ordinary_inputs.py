@@ -71,6 +71,8 @@ class Contents:
         """The integer at a byte of an array; None: nobody knows."""
         if array.space is not Space.GLOBAL or array in self.flow.awaited or not isinstance(type, Int):
             return None
+        if array in self.flow.lowered and array not in self.flow.forests:
+            return type.wrap(budgets.FALLING_FROM)
         if array in self.flow.drawn or array in self.flow.slice.lock_arrays:
             return 0
         element = offset // max(type.size, 1)

@@ -184,6 +184,8 @@ class Search:
             if work.now() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, inputs)
+            if shown is None and _nearness(first, second) == _APART:  # its block may come there too late
+                shown = self._show(pair, second, first, seen.places, inputs)
             if shown is not None and (_one_choice(shown) or self._improves(shown)):
                 return shown
         return None
