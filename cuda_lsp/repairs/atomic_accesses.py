@@ -152,11 +152,8 @@ def _atomic(source: Source, extent: SourceRange) -> tuple[Edit, ...] | None:
 def _named(target: str) -> str:
     """A place as ``exists`` knows it: by the name of its array."""
     found = re.match(r"\*?\s*[A-Za-z_]\w*", target)
-    return (
-        found[0]
-        if found and not re.search(r"\.|->", re.sub(r"\[.*\]", "", target, flags=re.DOTALL))
-        else target
-    )
+    around = target.partition("[")[0] + target.rpartition("]")[2] if "[" in target else target
+    return found[0] if found and "." not in around and "->" not in around else target
 
 
 def _is_update(source: Source, extents: list[SourceRange]) -> bool:

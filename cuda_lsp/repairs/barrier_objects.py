@@ -13,8 +13,12 @@ from cuda_lsp.repair import RepairKind
 from cuda_lsp.repairs.candidate import Candidate, Edit
 from cuda_lsp.repairs.source import Source
 
-_COUNT = re.compile(r"\binit\s*\(\s*[^,;()]+(?:\[[^\]]*\])?\s*,\s*([^;]+?)\s*\)\s*;")
-_PHASE = re.compile(r"\b\w*wait\w*\s*\(\s*&?\s*\w+(?:\[[^\]]*\])?\s*,\s*([01])\s*\)")
+_COUNT = re.compile(
+    r"\binit\s{0,9}\(\s{0,9}[^,;()]{1,200}(?:\[[^\]]{0,200}\])?\s{0,9},\s{0,9}([^;]{1,200}?)\s{0,9}\)\s{0,9};"
+)
+_PHASE = re.compile(
+    r"\b\w{0,60}wait\w{0,60}\s{0,9}\(\s{0,9}&?\s{0,9}\w{1,60}(?:\[[^\]]{0,200}\])?\s{0,9},\s{0,9}([01])\s{0,9}\)"
+)
 _ALL = "blockDim.x"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 _LEVELS = {"|": 1, "^": 2, "&": 3, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7}
-_TOKEN = re.compile(r"\s*(<<|>>|&&|\|\||[<>=!]=|\w[\w.]*|->|::|\S)")
+_TOKEN = re.compile(r"(<<|>>|&&|\|\||[<>=!]=|\w[\w.]*|->|::|\S)")
 _WORD = re.compile(r"\w")
 _NO_ARITHMETIC = frozenset(
     {"&&", "||", "<", ">", "<=", ">=", "==", "!=", "?", ":", "=", ",", ";", "{", "}", '"'}

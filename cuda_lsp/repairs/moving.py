@@ -17,10 +17,13 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 
 _RELEASES = re.compile(
-    r"(?:\w*(?:unlock|release)\w*\s*\(|atomicExch(?:_block)?\s*\([^;]*,\s*0u?\s*\)\s*;)", re.IGNORECASE
+    r"(?:(?<!\w)\w{0,60}(?:unlock|release)\w{0,60}\s{0,9}\("
+    r"|atomicExch(?:_block)?\s{0,9}\([^;]{0,300},\s{0,9}0u?\s{0,9}\)\s{0,9};)",
+    re.IGNORECASE,
 )
 _WAITS = re.compile(
-    r"(?:\w+\s*(?:\.|->)\s*)?(?:arrive_and_wait|wait|consumer_wait|__pipeline_wait_prior|wait_prior)\s*(?:<\w+>)?\s*\("
+    r"(?:\w{1,60}\s{0,9}(?:\.|->)\s{0,9})?"
+    r"(?:arrive_and_wait|wait|consumer_wait|__pipeline_wait_prior|wait_prior)\s{0,9}(?:<\w{1,60}>)?\s{0,9}\("
 )
 _BARRIER = re.compile(r"__syncthreads\s*\(|\w+\s*\.\s*sync\s*\(")
 

@@ -22,7 +22,7 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 
 _MOST = 6  # conditions of one access
-_COMPARED = re.compile(r"([^<>=!&|?:;]+?)\s*(<=|>=|<|>)\s*([^<>=!&|?:;]+)")
+_COMPARED = re.compile(r"([^<>=!&|?:;]{1,200}?)\s{0,9}(<=|>=|<|>)\s{0,9}([^<>=!&|?:;]{1,200})")
 _ELEMENT = re.compile(r"[*(\s]*[A-Za-z_][\w.]*\s*(?:->\s*\w+\s*)*(?:[\[)]|\Z)")
 _FIRST = re.compile(r"[^<>=!]+(?:<=?[^<>=!]+|(?:==|>=)\s*0\s*)")
 """Conditions that the first thread or block meets."""

@@ -88,4 +88,9 @@ def _next_is_fence(source: Source, at: int) -> bool:
 
 
 def _is_behind_fence(source: Source, at: int) -> bool:
-    return re.search(r"__threadfence\w*\s*\(\s*\)\s*;\s*\Z", source.plain[max(0, at - 80) : at]) is not None
+    return (
+        re.search(
+            r"__threadfence\w{0,9}\s{0,9}\(\s{0,9}\)\s{0,9};\s{0,9}\Z", source.plain[max(0, at - 80) : at]
+        )
+        is not None
+    )

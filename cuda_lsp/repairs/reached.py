@@ -16,7 +16,7 @@ from cuda_lsp.repairs.expressions import Expression, bare, parsed
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form
 
-_COMPARED = re.compile(r"([^<>=!&|?:;]+?)\s*(<=|>=|==|!=|<|>)\s*([^<>=!&|?:;]+)")
+_COMPARED = re.compile(r"([^<>=!&|?:;]{1,200}?)\s{0,9}(<=|>=|==|!=|<|>)\s{0,9}([^<>=!&|?:;]{1,200})")
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
     "<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__, "==": int.__eq__, "!=": int.__ne__,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 
 _DECLARED = re.compile(r"[A-Za-z_][\w:]*(?:\s+\w+)*\s+(\w+)\s*=(?!=)(.+);\Z", re.DOTALL)
-_ASSIGNED = re.compile(r"([^=;]+?)\s*=(?!=)(.+);\Z", re.DOTALL)
+_ASSIGNED = re.compile(r"([^=;]{1,200}?)\s{0,9}=(?!=)([^;]{1,400});\Z", re.DOTALL)
 
 
 def swaps(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:

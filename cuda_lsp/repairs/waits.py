@@ -19,7 +19,9 @@ from cuda_lsp.repairs.statements import Form, Statement
 _BY_THREAD = re.compile(r"\b__pipeline_memcpy_async\s*\(")
 _BY_GROUP = re.compile(r"\b((?:cooperative_groups|cg)::)memcpy_async\s*\(\s*(\w+)\s*,")
 _BY_PIPE = re.compile(r"\bmemcpy_async\s*\((?:[^;()]|\([^()]*\))*,\s*(\w+)\s*\)")
-_PRIOR = re.compile(r"(?:consumer_wait_prior\s*<|\b__pipeline_wait_prior\s*\(|\bwait_group\s+)\s*(\d)")
+_PRIOR = re.compile(
+    r"(?:consumer_wait_prior\s{0,9}<|\b__pipeline_wait_prior\s{0,9}\(|\bwait_group\s)\s{0,9}(\d)"
+)
 _BARRIER = re.compile(r"\b__sync(?:threads|warp)\s*\(|\b\w+\.sync\s*\(|\bsync\s*\(")
 
 
@@ -55,7 +57,9 @@ def _waits(source: Source, copy: Statement) -> Iterator[str]:
     pipe = _BY_PIPE.search(text)
     if group:
         yield f"{group[1]}wait({group[2]});"
-    elif pipe and re.search(rf"\b{pipe[1]}\s*=[^;]*\bmake_pipeline\s*\(", source.plain[: copy.start]):
+    elif pipe and re.search(
+        rf"\b{pipe[1]}\s{{0,9}}=[^;]{{0,200}}\bmake_pipeline\s{{0,9}}\(", source.plain[: copy.start]
+    ):
         yield f"{pipe[1]}.consumer_wait();"
     elif _BY_THREAD.search(text):
         yield "__pipeline_wait_prior(0);"

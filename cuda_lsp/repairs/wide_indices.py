@@ -11,7 +11,7 @@ from cuda_lsp.repairs.candidate import Candidate, Edit
 from cuda_lsp.repairs.source import Source
 
 _NARROW = re.compile(
-    r"(?<![\w:])(?:unsigned\s+int|unsigned|int|uint32_t|int32_t|uint|size_t)\b(?=\s+\w+\s*=[^;,]*;)"
+    r"(?<![\w:])(?:unsigned\sint|unsigned|int|uint32_t|int32_t|uint|size_t)\b(?=\s{1,9}\w{1,60}\s{0,9}=[^;,]{0,300};)"
 )
 _BLOCK = re.compile(r"\bblockIdx\.[xyz]\b")
 

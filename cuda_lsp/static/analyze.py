@@ -36,7 +36,7 @@ from cuda_lsp.static.opening import Document, Publish, parts, undecided
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
-from cuda_lsp.static.stored_values import is_open, with_stored_values
+from cuda_lsp.static.stored_values import is_open, may_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
@@ -363,9 +363,9 @@ class Analyzer:
         try:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
             first = enumerate_kernel(kernel, settings, until=until)
-            if first.cut or is_open(first, kernel):
+            if first.cut or is_open(first, kernel) or may_open(first, kernel):
                 kernel = evolve(kernel, followed=_program(translation, source, valued=True))
-            if not first.cut:
+            if not first.cut and is_open(first, kernel):
                 first = with_stored_values(first, kernel, settings, until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
             return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)

@@ -21,6 +21,7 @@ from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.witnessed_values import with_values
 
 
 def refine_with_second_opinion(
@@ -29,7 +30,8 @@ def refine_with_second_opinion(
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
     if launches:
-        first = evolve(first, findings=claimed(kernel, launches[0], gpu, first.findings))
+        findings = with_values(kernel, first.findings, gpu)
+        first = evolve(first, findings=claimed(kernel, launches[0], gpu, findings))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 

@@ -8,6 +8,7 @@ two can store anything different (``execution.equal_values``).
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 
 from attrs import evolve
 
@@ -15,7 +16,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel, Store
 from cuda_lsp.ir.types import Float
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import RaceKind
+from cuda_lsp.model import RaceKind, SourceRange
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown
 
@@ -28,9 +29,17 @@ def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
 
 def is_open(first: FirstTier, kernel: Kernel) -> bool:
     """Whether what threads store matters and is not known: two of them write one place, and floats."""
-    suspected = {f.site.range for f in first.findings if _is_suspected(f)}
+    return _stores_floats(kernel, {f.site.range for f in first.findings if _is_suspected(f)})
+
+
+def may_open(first: FirstTier, kernel: Kernel) -> bool:
+    """Whether it may matter later, as the solver is to tell of such stores."""
+    return not first.decided and _stores_floats(kernel, first.left)
+
+
+def _stores_floats(kernel: Kernel, places: Set[SourceRange]) -> bool:
     stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
-    return bool(suspected) and not kernel.errors and any(s.site.range in suspected for s in stores)
+    return bool(places) and not kernel.errors and any(s.site.range in places for s in stores)
 
 
 def with_stored_values(
@@ -43,7 +52,11 @@ def with_stored_values(
     if again.cut:
         return evolve(first, cut=True)
     alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
-    findings = tuple(of_one_value(f, alike) for f in first.findings)
+    differing = {f.key: f for f in again.findings if _is_suspected(f)}
+    findings = tuple(
+        differing.get(f.key, f) if _is_suspected(f) else f
+        for f in (of_one_value(finding, alike) for finding in first.findings)
+    )
     report = evolve(first.report, findings=shown(findings, settings))
     return evolve(first, findings=findings, report=report, alike=alike)
 

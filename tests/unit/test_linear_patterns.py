@@ -40,7 +40,7 @@ def _written(node: ast.expr) -> str | bytes | None:
 
 def _flags(call: ast.Call) -> int:
     given = [ast.unparse(a) for a in (*call.args[1:], *(k.value for k in call.keywords))]
-    flags = [text for text in given if text.startswith("re.")]
+    flags = [text for text in given if re.fullmatch(r"re\.[A-Z]+(?: \| re\.[A-Z]+)*", text)]
     return eval(flags[0], {"re": re}) if flags else 0
 
 

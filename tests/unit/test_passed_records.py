@@ -191,3 +191,48 @@ def test_a_pitch_in_a_record_that_the_host_fills_is_not_taken_for_granted(
     (kernel,) = check_text(Path("k.cu"), text).kernels
     assert kernel.verdict is verdict
     assert not kernel.assumptions
+
+
+VIEW = """
+template <typename T, int R> struct View {{ T* p; int shape[R], stride[R]; }};
+struct Plain {{ float* p; int shape[2], stride[2]; }};
+__global__ void k(View<float, 2> v) {{
+    v.p[blockIdx.x * v.stride[0] + threadIdx.x * v.stride[1]] = blockIdx.x;
+}}
+void f(float* p, int w) {{ {launch} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "strides"),
+    [
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; k<<<40, 64>>>(v);", (64, 1)),
+        ("View<float, 2> v{p, {40, 64}, {0, 1}}; k<<<40, 64>>>(v);", (0, 1)),
+        ("k<<<40, 64>>>(Plain{p, {40, 64}, {64, 1}});", (64, 1)),
+        ("View<float, 2> u = {p, {1, 1}, {2, 3}}, v = {p, {40, 64}, {64, 1}}; k<<<40, 64>>>(v);", (64, 1)),
+        ("View<float, 2> v; v.stride[0] = 32; v.stride[1] = 1; k<<<40, 64>>>(v);", (32, 1)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; v.stride[0] = 32; k<<<40, 64>>>(v);", (32, 1)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; v.stride[w] = 32; k<<<40, 64>>>(v);", (None, None)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; fill(v.stride); k<<<40, 64>>>(v);", (None, None)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; v.stride[0] *= w; k<<<40, 64>>>(v);", (None, None)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; int q = v.stride[0]; k<<<40, 64>>>(v);", (64, 1)),
+        ("View<float, 2> v = {p, {40, 64}, {64, 1}}; int* q = &v.stride[0]; k<<<40, 64>>>(v);", (None, None)),
+        ("View<float, 2> v = {p, 40, 64, 64, 1}; k<<<40, 64>>>(v);", (None, None)),  # braces left out
+        ("View<float, 2> v = {p, {40, 64}, {w, 1}}; k<<<40, 64>>>(v);", (None, 1)),
+    ],
+)
+def test_elements_of_arrays_in_records_are_fields(
+    launch: str, strides: tuple[int | None, int | None]
+) -> None:
+    (site,) = find_launches(Path("k.cu"), VIEW.format(launch=launch))
+    assert (site.fields.get((0, "stride[0]")), site.fields.get((0, "stride[1]"))) == strides
+
+
+@pytest.mark.parametrize(
+    ("stride", "verdict"), [(64, Verdict.RACE_FREE), (32, Verdict.RACY), (0, Verdict.RACY)]
+)
+def test_a_stride_that_the_host_writes_is_not_taken_to_fit(stride: int, verdict: Verdict) -> None:
+    launch = f"View<float, 2> v = {{p, {{40, 64}}, {{{stride}, 1}}}}; k<<<40, 64>>>(v);"
+    (kernel,) = check_text(Path("k.cu"), VIEW.format(launch=launch)).kernels
+    assert kernel.verdict is verdict
+    assert not kernel.assumptions

@@ -47,9 +47,35 @@ def test_what_the_host_alone_knows_may_cancel() -> None:
     assert shared("d + f(), d + f() + 1") == {1: (0, None)}
 
 
-@pytest.mark.parametrize("arguments", ["d, e", "buf[cur], buf[1 - cur]", "a.x, a.y", "d, 0", "NULL, NULL"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "d, e",
+        "buf[cur], buf[1 - cur]",
+        "buf[s % 2], buf[(s + 1) % 2]",
+        "buf[i], buf[i ^ 1]",
+        "b[i], b[j]",
+        "b[0], b[1]",
+        "a.x, a.y",
+        "d, 0",
+        "NULL, NULL",
+    ],
+)
 def test_different_places_are_different_buffers(arguments: str) -> None:
     assert shared(arguments) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offset"),
+    [
+        ("buf[s % 2], buf[(s + 2) % 2]", 0),
+        ("buf[s & 1] + 4, buf[(s ^ 2) & 1]", -4),
+        ("buf[i], buf[i * 2]", None),  # at 0
+        ("buf[s % 2], buf[s / 2 % 2]", None),
+    ],
+)
+def test_elements_of_an_array_of_pointers_may_be_one(arguments: str, offset: int | None) -> None:
+    assert shared(arguments) == {1: (0, offset)}
 
 
 def test_parameters_are_named_once_the_kernel_is_known() -> None:

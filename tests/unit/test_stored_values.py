@@ -206,3 +206,53 @@ def test_lanes_with_one_number_have_one_value(
     numbers = EqualValues(64, 64).of(data)
     for number in set(numbers.tolist()):
         assert len(set(value[numbers == number])) == 1
+
+
+# --------------------------------------------------------------------------- between blocks
+
+
+ALIKE_IN_A_BLOCK = {
+    "read": "out[blockIdx.x / 2] = in[blockIdx.x];",
+    "reduced": "if (t == 0) s[0] = v; __syncthreads(); out[blockIdx.x / 2] = s[0];",
+    "guarded": "if (i < n) out[blockIdx.x / 2] = in[blockIdx.x];",
+}
+GRIDS = {"told": "16", "of any number": "n", "as many as it takes": "(n + 127) / 128"}
+
+
+def between(body: str, grid: str) -> list[Finding]:
+    text = f"""
+__global__ void k(float* out, const float* in, int n) {{
+    __shared__ float s[64];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float v = in[i];
+    {body}
+}}
+void run(float* out, const float* in, int n) {{ k<<<{grid}, 128>>>(out, in, n); }}
+"""
+    report = check_text(Path("k.cu"), text)
+    return [f for f in report.findings if f.kind and f.code.value == "global-race"]
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+@pytest.mark.parametrize("body", ALIKE_IN_A_BLOCK.values(), ids=ALIKE_IN_A_BLOCK)
+def test_what_a_block_agrees_on_differs_from_what_the_next_one_stores(body: str, grid: str):
+    (race,) = between(body, grid)
+    assert race.effective_severity <= Severity.WARNING
+    assert not race.same_value
+    assert race.witness
+    assert race.witness.blocks is not None  # two threads of one block store one value
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+@pytest.mark.parametrize("body", ["out[0] = in[n - 1];", "if (i < n) out[0] = in[n - 1];"])
+def test_what_all_threads_store_is_of_one_value_for_the_solver_too(body: str, grid: str):
+    (race,) = between(body, grid)
+    assert race.same_value
+
+
+@pytest.mark.parametrize("value", ["in[i]", "in[t / 64]", "v", "in[n - 1] * t"])
+def test_a_value_for_each_thread_stays_one_of_two_threads_of_a_block(value: str):
+    (race,) = between(f"if (i < n) out[blockIdx.x] = {value};", "(n + 127) / 128")
+    assert not race.same_value
+    assert race.witness
+    assert race.witness.blocks is None

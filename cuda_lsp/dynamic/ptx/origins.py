@@ -27,7 +27,7 @@ from cuda_lsp.dynamic.ptx.opcodes import Role, results_of, row_of
 from cuda_lsp.model import Space
 
 _WORD = re.compile(r"%?[\w$]+(?:\.[\w$]+)?")
-_PLACE = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(\d+))?\s*\]")
+_PLACE = re.compile(r"\[\s{0,9}([%\w$]{1,200})\s{0,9}(?:\+\s{0,9}(\d{1,20}))?\s{0,9}\]")
 _LOADS = ("ld", "ldu", "atom", "tex", "suld", "tld4")
 
 

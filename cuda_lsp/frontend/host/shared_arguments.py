@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_pointers import Held
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named, parsed
+from cuda_lsp.frontend.host.same_element import is_one_element
 from cuda_lsp.frontend.host.text import closings
 
 _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
@@ -78,8 +79,12 @@ def shared_buffers(
             casts, own_units = (*before, *casts), own_units and (not before or step == "0")
             behind = None if known.moved else _offset(step, texts, integer)
             offset = None if offset is None or behind is None else added(offset, behind, 1)
+        base, certain = _known_as(base, begun)
         if base not in begun:
             begun[base] = (position, offset, casts, own_units)
+            continue
+        if not certain:
+            found[position] = SharedBuffer(begun[base][0], None)
             continue
         first, start, others, known_units = begun[base]
         known_units = known_units and own_units
@@ -93,6 +98,15 @@ def shared_buffers(
             if first != position and not several.get(first):
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     return found
+
+
+def _known_as(base: str, begun: Iterable[str]) -> tuple[str, bool]:
+    """The place that it is, of those; and whether it always is."""
+    for known in begun:
+        alike = known == base or is_one_element(known, base)
+        if alike is not False:
+            return known, alike is True
+    return base, True
 
 
 def choices(value: str) -> list[str]:

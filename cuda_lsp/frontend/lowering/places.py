@@ -107,11 +107,15 @@ class Closure:
 
 @frozen(eq=False)
 class Group:
-    """A cooperative group. ``size`` None: the whole scope, or not known. ``mask``: of coalesced lanes."""
+    """A cooperative group. ``size`` None: the whole scope, or not known. ``mask``: of coalesced lanes.
+
+    ``within``: of a tile, the threads of the tile that it is part of; 0: of the block. None: it is not known.
+    """
 
     scope: BarrierScope
     size: int | None = None
     mask: Expr | None = None
+    within: int | None = None
 
 
 @frozen(eq=False)

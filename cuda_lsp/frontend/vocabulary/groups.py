@@ -40,6 +40,7 @@ from cuda_lsp.ir.program import (
     Intrinsic,
 )
 from cuda_lsp.ir.types import INT32, INT64, UINT32, Float, Int, Type
+from cuda_lsp.model import WARP_SIZE
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.vocabulary.builtin_call import Call
@@ -51,7 +52,7 @@ _TYPES = {
     "coalesced_group": BarrierScope.COALESCED,
     "cluster_group": BarrierScope.CLUSTER,
 }
-_TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)")
+_TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)U?(?:, (.*))?>")
 _MAKERS = frozenset(
     {
         "this_thread_block",
@@ -99,9 +100,18 @@ def group_of_type(info: TypeInfo) -> Group | None:
         return None
     tile = _TILE.match(name)
     if tile is not None:
-        return Group(BarrierScope.TILE, int(tile.group(1)))
+        size = int(tile.group(1))
+        return Group(BarrierScope.TILE, size, within=_whole_of(size, tile.group(2)))
     scope = _TYPES.get(name.rsplit("::", 1)[-1])
     return Group(scope) if scope is not None else None
+
+
+def _whole_of(size: int, parent: str | None) -> int | None:
+    """What a tile is part of (``Group.within``), by the type of its parent."""
+    if parent is None or parent == "void":  # no longer known, but that only blocks have whole warps
+        return 0 if size >= WARP_SIZE else None
+    tile = _TILE.match(parent)
+    return int(tile.group(1)) if tile is not None else 0
 
 
 def group_of(call: Call, node: Node) -> Group | None:
@@ -110,7 +120,8 @@ def group_of(call: Call, node: Node) -> Group | None:
     if info.kind == "reference" and info.target is not None:
         info = info.target
     fixed = group_of_type(info)
-    if fixed is not None and fixed.scope is not BarrierScope.COALESCED:
+    told = fixed is not None and (fixed.scope is not BarrierScope.TILE or fixed.within is not None)
+    if fixed is not None and told and fixed.scope is not BarrierScope.COALESCED:
         return fixed
     if "cooperative_groups::" not in info.name:
         return None
@@ -252,10 +263,13 @@ def _member(call: Call, group: Group) -> Value | None:
         return cast(_linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
     if name == "num_blocks" and group.scope is BarrierScope.GRID:
         return cast(_product(GDIM), call.info.ir)
-    if name == "meta_group_rank" and group.size:
-        return cast(binary(BinaryOp.DIV, block_rank(), Const(group.size, UINT32)), call.info.ir)
-    if name == "meta_group_size" and group.size:
-        threads = _product(BDIM)
+    if name == "meta_group_rank" and group.size and group.within is not None:
+        among = block_rank()
+        if group.within:
+            among = binary(BinaryOp.REM, among, Const(group.within, UINT32))
+        return cast(binary(BinaryOp.DIV, among, Const(group.size, UINT32)), call.info.ir)
+    if name == "meta_group_size" and group.size and group.within is not None:
+        threads = Const(group.within, UINT32) if group.within else _product(BDIM)
         up = binary(BinaryOp.ADD, threads, Const(group.size - 1, UINT32))
         return cast(binary(BinaryOp.DIV, up, Const(group.size, UINT32)), call.info.ir)
     if name in _COLLECTIVES:

@@ -102,7 +102,8 @@ def _rank(race: Race) -> tuple[object, ...]:
     modes = (late.mode, early.mode) if _swapped(race) else (early.mode, late.mode)
     kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(*modes)]
     a, b = sorted((race.first.sequence, race.second.sequence))
-    return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
+    harmless = race.collision is not None and race.collision.same_value
+    return (race.status is not Status.PROVED, harmless, race.between_blocks, kind, b, a)
 
 
 def _settled(trace: Trace, race: Race, paths: int) -> Race:
