@@ -374,7 +374,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     for finding in first.findings:
         key = finding.key
         better = by_solver.pop(key, None)
-        sampled = key in first.sampled and finding.status is Status.CONDITIONAL
+        conditional = finding.status is Status.CONDITIONAL and not finding.for_every_argument
+        sampled = key in first.sampled and conditional
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
         readable = finding.status is Status.POSSIBLE and finding.code in MISUSES
         if better and not finding.for_every_argument and (better.certain or readable):

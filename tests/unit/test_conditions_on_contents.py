@@ -105,3 +105,24 @@ def test_slots_that_are_taken_without_an_atomic_collide_though_they_were_counted
 def test_barriers_that_contents_let_some_threads_miss(body: str, told: bool) -> None:
     found = [f for f in report(body).findings if f.code.value == "barrier-divergence"]
     assert any(f.status in CERTAIN for f in found) is told
+
+
+TOTAL = """template <typename T> __global__ void total(T* out, const T* in, int n) {
+    __shared__ T sum;
+    if (threadIdx.x == 0) sum = 0;
+    BARRIER
+    T mine = 0;
+    for (int i = threadIdx.x; i < n; i += 256) mine += in[i];
+    atomicAdd(&sum, mine);
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = sum;
+}
+template <typename T> void f(T* out, const T* in, int n) { total<T><<<1, 256>>>(out, in, n); }
+"""
+
+
+def test_what_holds_for_every_argument_stays_though_sample_arguments_show_it_too() -> None:
+    racy = check_text(Path("k.cu"), TOTAL.replace("BARRIER", ""), Settings()).kernels
+    assert {kernel.verdict for kernel in racy} == {Verdict.RACY}
+    free = check_text(Path("k.cu"), TOTAL.replace("BARRIER", "__syncthreads();"), Settings()).kernels
+    assert {kernel.verdict for kernel in free} == {Verdict.RACE_FREE}
