@@ -15,14 +15,23 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import (
+    RELOCATABLE,
+    CompiledModule,
+    CompileError,
+    CompileOptions,
+    Interrupted,
+    compile_module,
+)
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
+from cuda_lsp.dynamic.instrumentation.synchronisation import meets_in_clusters
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.observations.notes import with_lines
+from cuda_lsp.dynamic.ptx.directives import cluster_of
 from cuda_lsp.dynamic.ptx.names import comparable
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
@@ -32,6 +41,10 @@ from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
 Progress = Callable[[str], None]
 
 PRUNED = "not watched for races, being proved to have none (`watch-all` watches everything)"
+LONE = (
+    "each block ran as a cluster of its own: how many blocks a cluster has is read from `__cluster_dims__`,"
+    " not from the launch; `--program` runs launches as they are"
+)
 _GROWTHS = 4
 _MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
 _LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
@@ -129,8 +142,18 @@ class _Check:
                 raise Interrupted(f"{job.kernel} {late}") from interrupted
 
     def _compiled(self, level: Level, toolkit: Toolkit) -> CompiledModule:
-        job, seconds = self.job, max(0.1, self.left)
-        return compile_module(job.path, job.text, job.options, level, toolkit, job.cache, seconds=seconds)
+        job = self.job
+
+        def made(options: CompileOptions) -> CompiledModule:
+            seconds = max(0.1, self.left)
+            return compile_module(job.path, job.text, options, level, toolkit, job.cache, seconds=seconds)
+
+        try:
+            return made(job.options)
+        except CompileError as error:
+            if not error.needs_linking:
+                raise
+        return made(evolve(job.options, extra=(*job.options.extra, RELOCATABLE)))
 
     def _run_both(
         self, engine: Engine, notes: tuple[str, ...], plain: CompiledModule, later: Future[CompiledModule]
@@ -141,6 +164,8 @@ class _Check:
             notes = (*notes, PRUNED)
         elif (watch := watched(job, sites)) is not None:
             notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
+        if cluster_of(plain.module.entries[entry]) is None and meets_in_clusters(plain.module, entry):
+            notes = (*notes, LONE)
         result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
         for number, trial in enumerate(job.trials):
             if number and (self.left <= 0 or not engine.usable):
@@ -220,6 +245,7 @@ class _Check:
         backwards: bool = False,
     ) -> RunOutcome:
         job = self.job if seed is None else evolve(self.job, seed=seed)
+        trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
         launch = with_grid(trial.launch)
         if trial.spare_shared:
             launch = evolve(launch, dynamic_shared=trial.spare_shared)
@@ -253,6 +279,15 @@ class _Check:
             sizes = larger
         assert outcome is not None
         return evolve(outcome, results={})
+
+
+def _in_clusters(trial: Trial, cluster: Dim3 | None) -> Trial:
+    """A guessed grid consists of whole clusters."""
+    if cluster is None or trial.launch.grid is not None:
+        return trial
+    x, y, z = with_grid(trial.launch).grid or (1, 1, 1)
+    grid = (-(-x // cluster[0]) * cluster[0], y * cluster[1], z * cluster[2])
+    return evolve(trial, launch=evolve(trial.launch, grid=grid))
 
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:

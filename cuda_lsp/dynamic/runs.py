@@ -202,7 +202,8 @@ class SeenBanks:
 class SeenFault:
     """An access outside every buffer, array or block's shared memory; it was not carried out.
 
-    ``misaligned``: its address is no multiple of its size.
+    ``misaligned``: its address is no multiple of its size. ``outlived``: it is the shared memory of this
+    block, which may have ended by then (the access itself was carried out).
     """
 
     site: int
@@ -211,6 +212,7 @@ class SeenFault:
     place: Place
     count: int = 1
     misaligned: bool = False
+    outlived: int | None = None
 
 
 @frozen
@@ -230,6 +232,17 @@ def opcodes_of(sites: Iterable[PtxSite], *kinds: SiteKind) -> tuple[str, ...]:
 
 
 @frozen
+class DeviceLaunch:
+    """A launch that a kernel made. ``arguments``: parameter after parameter, unpadded."""
+
+    entry: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+    arguments: bytes
+
+
+@frozen
 class RunOutcome:
     """All that one run saw.
 
@@ -238,7 +251,7 @@ class RunOutcome:
     opcodes of the instructions whose memory was not watched. ``failure``: why
     the run ended early (deadline, trap, illegal address), None when the kernel finished. ``results``:
     buffers after the run by name, when they were asked for. ``compiled``: an emulated kernel ran in the C
-    engine, at its end at least.
+    engine, at its end at least. ``launched``: what the kernel launched, which did not run yet.
     """
 
     device: str
@@ -257,6 +270,7 @@ class RunOutcome:
     failure: str | None = None
     results: dict[str, Bytes] = field(factory=dict[str, Bytes], eq=False)
     compiled: bool = False
+    launched: tuple[DeviceLaunch, ...] = ()
 
 
 class EngineUnavailable(Exception):

@@ -178,15 +178,16 @@ def test_a_run_command_that_starts_another_program_is_told(project):
     assert "`true` starts no program" in run("shift.cu", "--build", "make", "--run", "true").stdout
 
 
-def test_device_code_of_another_source_is_refused(project):
+def test_device_code_of_several_sources_is_linked(project):
     (project / "app.cu").write_text(APP.replace("int main", "__device__ int far();\n__global__ void k(int* p)"
-                                                " { *p = far(); }\nint main"))  # fmt: skip
+        " { *p = far(); }\nint main").replace("start(p, n);", "start(p, n);\nk<<<1, 1>>>(p);"))  # fmt: skip
     (project / "host.cu").write_text("__device__ int far() { return 1; }\nint host(int n) { return n; }\n")
     (project / "Makefile").write_text(
         "app: app.cu shift.cu host.cu\n\tnvcc -rdc=true -Iinclude -DSCALE=1 $^ -o app\n"
     )
-    done = run("shift.cu", "--build", "PATH=$PATH:/usr/local/cuda/bin make", "--run", "./app 8")
-    assert "app.cu uses device code of other sources (-rdc=true, -dc), which is not supported" in done.stdout
+    done = run("app.cu", "--build", "PATH=$PATH:/usr/local/cuda/bin make", "--run", "./app 8")
+    assert "k was launched once by the program, 1 checked" in done.stdout
+    assert "exit status 0" in done.stderr
 
 
 def test_cancelling_ends_the_build_and_all_it_started(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import GRAPH, HISTOGRAM
+from programs import CLUSTERS, GRAPH, HISTOGRAM
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -76,6 +76,29 @@ def test_other_sources_are_built_and_their_kernels_checked(tmp_path):
     missing = run(tmp_path, text)
     assert "nothing defines start(int*)" in missing.stdout
     assert "name its other sources" in missing.stdout
+
+
+def test_kernels_of_several_sources_print_their_own_texts(tmp_path):
+    other = tmp_path / "other.cu"
+    other.write_text(
+        '#include <cstdio>\n__global__ void second() { printf("the second says %d\\n", 2); }\n'
+        "void start() { second<<<1, 1>>>(); }\n"
+    )
+    text = (
+        '#include <cstdio>\nvoid start();\n__global__ void first() { printf("first says %d\\n", 1); }\n'
+        "int main() { first<<<1, 1>>>(); start(); return cudaDeviceSynchronize(); }\n"
+    )
+    done = run(tmp_path, text, options=("--with", str(other)))
+    assert done.stderr.splitlines()[:2] == ["first says 1", "the second says 2"]
+
+
+def test_variables_of_one_name_in_several_sources_are_told(tmp_path):
+    other = tmp_path / "other.cu"
+    text = "static __device__ int count;\n__global__ void %s() { ++count; }\n"
+    other.write_text(text % "second" + "void start() { second<<<1, 1>>>(); }\n")
+    own = text % "first" + "void start(); int main() { first<<<1, 1>>>(); start(); return 0; }\n"
+    done = run(tmp_path, own, options=("--with", str(other)))
+    assert "count: several sources have their own, and only the first one's is used" in done.stdout
 
 
 def test_a_program_that_crashes_or_does_not_end_is_told(tmp_path):
@@ -263,3 +286,12 @@ def test_graphs_run_and_their_kernels_are_checked(tmp_path, barrier, racy):
     assert racy or "as it should be, no error" in done.stderr
     assert "10 launches on CPU emulator" in done.stderr
     assert ("[confirmed]" in done.stdout) == racy
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("cluster.sync();", False), ("__syncthreads();", True)])
+def test_launches_as_clusters_run_and_are_checked(tmp_path, barrier, racy):
+    """The launch says how many blocks a cluster has."""
+    done = run(tmp_path, CLUSTERS.replace("BARRIER", barrier), options=("--arch", "sm_90"))
+    assert "as it should be, no error" in done.stderr
+    assert ("shared-race" in done.stdout) == racy
+    assert done.exit_code == racy

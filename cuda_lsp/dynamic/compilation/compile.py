@@ -33,6 +33,8 @@ from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
 _FORMAT = 4
 _SECONDS = 120.0
+RELOCATABLE = "-rdc=true"  # what nvcc is told where device code is linked
+_SEPARATE = "requires separate compilation mode"
 _ERROR = re.compile(
     r"(?P<path>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
 )
@@ -66,6 +68,11 @@ class CompileError(Exception):
     def __init__(self, errors: Sequence[ToolError]) -> None:
         super().__init__(errors[0].message if errors else "the kernel does not compile")
         self.errors = tuple(errors)
+
+    @property
+    def needs_linking(self) -> bool:
+        """Whether it lacks nothing but ``RELOCATABLE``: kernels launch kernels there."""
+        return all(_SEPARATE in error.message for error in self.errors)
 
 
 @define(eq=False, slots=False)

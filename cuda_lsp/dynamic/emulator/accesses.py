@@ -18,13 +18,14 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import ATOMIC_LOADS, Detector
 from cuda_lsp.dynamic.emulator.lanes import Lanes
-from cuda_lsp.dynamic.emulator.memory import GRANULE, GRANULE_BITS, Memory
+from cuda_lsp.dynamic.emulator.memory import GRANULE, GRANULE_BITS, NOWHERE, Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.program import Program
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
+RANK_BITS = 24  # where a block's rank begins in an address of its cluster's shared memory, as on a GPU
 MOST_EXECUTIONS = 4096  # of one instruction that are costed in banks
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
@@ -88,10 +89,10 @@ class Costly:
             self.rows.setdefault(number, []).append(WarpRows(*rows, np.ones(len(rows[0]), np.int64)))
 
     def chosen(self, number: int, address: Array, mask: Mask) -> Mask:
-        """The threads that touch shared memory; None: none of them, or there were enough executions."""
+        """The threads that touch their block's shared memory; None: none, or enough executions were kept."""
         times = self.often[number] = self.often.get(number, 0) + 1
-        low, high = self.memory.shared
-        active = (address >= low) & (address < high)
+        place = address - self.memory.shared_base
+        active = (place >= 0) & (place < self.memory.shared_stride)
         active = active if mask is None else active & mask
         return active if times <= MOST_EXECUTIONS and active.any() else None
 
@@ -279,10 +280,68 @@ class Accesses:
             self.memory.data[target[lanes] + k] = value
         return allowed
 
+    def move(self, number: int, target: Array, source: Array, size: int, mask: Array) -> None:
+        """Copy ``size`` bytes, a multiple of 16, for each thread of ``mask``."""
+        for address in (source, target):
+            ends = self.allowed(number, address + (size - 16), 4, self.allowed(number, address, 4, mask))
+            mask = mask if ends is None else ends
+        self._log(number, source, mask, size, 0)
+        self._log(number, target, mask, size, 1)
+        for lane in np.flatnonzero(mask).tolist():
+            start, at = int(target[lane]), int(source[lane])
+            self.memory.data[start : start + size] = self.memory.data[at : at + size]
+
     def log_write(self, number: int, address: Array, mask: Mask, size: int) -> None:
         """A write that was issued earlier and goes on."""
         if self.detector is not None and self.watched[number]:
             self.detector.access(number, address, mask, size, 1)
+
+    # ----------------------------------------------------------------- shared memory of a cluster
+
+    def in_cluster(self, address: Array) -> Array:
+        """The generic address, i64, of one in a cluster's window of shared memory: its low bits are a place
+        in a block's window, above them stands the block's rank and one, or 0 for the thread's own block."""
+        wide = np.asarray(address).astype(np.int64)
+        rank, place = wide >> RANK_BITS, wide & (1 << RANK_BITS) - 1
+        return np.where(rank == 0, self.shared_base, self._window(rank - 1)) + place
+
+    def from_cluster(self, address: Array, named: bool = False) -> Array:
+        """What ``in_cluster`` turns into this generic address. ``named``: with a rank in one's own block too,
+        so that it means the same to others."""
+        offset = np.asarray(address).astype(np.int64) - self.memory.shared[0]
+        block, place = offset // self.memory.shared_stride, offset % self.memory.shared_stride
+        rank = self.rank(address).astype(np.int64)
+        mine = (block == self.lanes.block) & (not named)
+        return np.where(mine, place, rank + 1 << RANK_BITS | place)
+
+    def of_cluster(self, address: Array, own: bool) -> Array:
+        """Whether generic addresses lie in the shared memory of a thread's cluster; ``own``: of its block."""
+        block = (self._addresses(address) - self.memory.shared[0]) // self.memory.shared_stride
+        count = self.lanes.count // self.lanes.per_block
+        group = self.lanes.block if own else self.lanes.cluster
+        groups = np.append(group[:: self.lanes.per_block], -1)
+        return groups[np.where((block >= 0) & (block < count), block, count)] == group
+
+    def peer(self, address: Array, rank: Array) -> Array:
+        """The generic address of the same place in the shared memory of the block of this rank."""
+        place = (self._addresses(address) - self.memory.shared[0]) % self.memory.shared_stride
+        return self._window(np.asarray(rank).astype(np.int64)) + place
+
+    def rank(self, address: Array) -> Array:
+        """The rank of the block whose shared memory an address lies in, u32."""
+        block = (self._addresses(address) - self.memory.shared[0]) // self.memory.shared_stride
+        size = 1 if self.lanes.clusters is None else self.lanes.clusters.peers.shape[1]
+        return (block % size).astype(np.uint32)
+
+    def _window(self, rank: Array) -> Array:
+        """Where the window of a block of this rank begins, ``(n,)``; where nothing is, if none has it."""
+        block = self.lanes.block
+        there = rank == 0
+        if self.lanes.clusters is not None:
+            peers = self.lanes.clusters.peers
+            there = (rank >= 0) & (rank < peers.shape[1])
+            block = peers[self.lanes.cluster, np.where(there, rank, 0)]
+        return np.where(there, self.memory.shared[0] + block * self.memory.shared_stride, NOWHERE)
 
     def rest(self, mask: Mask) -> None:
         """Threads that wait for others: the others go first."""

@@ -13,8 +13,11 @@ from cuda_lsp.dynamic.ptx.operands import RegisterOperand, SymbolOperand, parse_
 
 
 def space_of(code: Instruction) -> str:
-    """The state space an access names; ``generic`` when it names none."""
+    """The state space an access names, ``cluster`` for shared memory of any block of it; ``generic`` when it
+    names none."""
     for word in code.modifiers[1:]:
+        if word == "shared__cluster":
+            return "cluster"
         space = word.partition("__")[0]
         if space in ("shared", "global", "local", "const", "param"):
             return space
@@ -41,6 +44,8 @@ def address(e: Emitter, text: str, space: str) -> str:
             expression = f"S.symbol({name!r}, {offset + more})"
         case _:
             expression = e.read(str(offset), "s64")
+    if space == "cluster":
+        return f"S.in_cluster({expression})"
     if space == "shared":
         return f"{expression} + S.shared_base"
     return f"{expression} + S.local_base" if space == "local" else expression

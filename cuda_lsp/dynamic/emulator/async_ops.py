@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.addresses import address
-from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction
-from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
+from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction, element_types
+from cuda_lsp.dynamic.ptx.module import Instruction, type_size
+from cuda_lsp.dynamic.ptx.operands import listed
+
+_REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 
 
 def emit_copy(e: Emitter, code: Instruction, number: int) -> None:
@@ -18,7 +21,7 @@ def emit_copy(e: Emitter, code: Instruction, number: int) -> None:
     words = {word.partition("__")[0] for word in code.modifiers}
     arguments = code.arguments
     if "bulk" in words:
-        return _bulk(e, code, words)
+        return _bulk(e, code, number)
     if "mbarrier" in words:
         e.lines.append(f"S.asynchronous.wait(None, {e.mask})")
         if "noinc" in words:
@@ -39,23 +42,56 @@ def emit_copy(e: Emitter, code: Instruction, number: int) -> None:
         raise UnknownInstruction(code.opcode)
 
 
-def _bulk(e: Emitter, code: Instruction, words: set[str]) -> None:
-    """A bulk copy from global to shared memory that reports to an mbarrier; no tensors."""
-    if (
-        "tensor" in words
-        or "complete_tx" not in {w.partition("::")[2].partition("::")[0] for w in words} | words
-    ):
+def _bulk(e: Emitter, code: Instruction, number: int) -> None:
+    """A bulk copy into shared memory that reports to an mbarrier there; no tensors."""
+    words = code.modifiers
+    if words[1:3] != ("async", "bulk") or "mbarrier__complete_tx__bytes" not in words or "tensor" in words:
         raise UnknownInstruction(code.opcode)
     target, source, size, barrier = code.arguments[:4]
-    given = f"{address(e, target, 'shared')}, {address(e, source, 'global')}, {e.read(size, 'u32')}"
-    e.lines.append(f"S.asynchronous.bulk({given}, {address(e, barrier, 'shared')}, {e.mask})")
+    ranks = e.read(code.arguments[4], "u16") if "multicast__cluster" in words else "None"
+    spaces = [_space({word}) for word in code.modifiers if word.startswith(("shared", "global"))]
+    given = f"{address(e, target, spaces[0])}, {address(e, source, spaces[1])}, {e.read(size, 'u32')}"
+    e.lines.append(
+        f"S.asynchronous.bulk({number}, {given}, {address(e, barrier, spaces[0])}, {ranks}, {e.mask})"
+    )
+
+
+def emit_store(e: Emitter, code: Instruction, number: int) -> None:
+    """``st.async``: a store that reports its bytes to an mbarrier in the memory of the same block."""
+    if "shared__cluster" not in code.modifiers:
+        raise UnknownInstruction(code.opcode)
+    kind, count = element_types(code)
+    where, barrier = (address(e, code.arguments[k], "cluster") for k in (0, 2))
+    values = [e.read(part, kind) for part in listed(code.arguments[1])]
+    given = f"{number}, {where}, {numpy_name(kind)!r}, {e.mask}"
+    if count == 1:
+        e.lines.append(f"S.store({given}, {values[0]})")
+    else:
+        e.lines.append(f"S.store_vector({given}, ({', '.join(values)}))")
+    _report(e, barrier, count * type_size(kind))
+
+
+def emit_reduction(e: Emitter, code: Instruction, number: int) -> None:
+    """``red.async``: an atomic update that does the same."""
+    kind, operation = code.modifiers[-1], next((w for w in code.modifiers if w in _REDUCTIONS), None)
+    if "shared__cluster" not in code.modifiers or operation is None:
+        raise UnknownInstruction(code.opcode)
+    where, barrier = (address(e, code.arguments[k], "cluster") for k in (0, 2))
+    value = e.read(code.arguments[1], kind)
+    what = f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {value}, None, False, False, False"
+    e.lines.append(f"S.atomic({number}, {where}, {what})")
+    _report(e, barrier, type_size(kind))
+
+
+def _report(e: Emitter, barrier: str, size: int) -> None:
+    e.lines.append(f"S.asynchronous.report({barrier}, {size}, {e.mask})")
 
 
 def emit_mbarrier(e: Emitter, code: Instruction, number: int) -> None:
     """Everything that begins with ``mbarrier``."""
     words = {word.partition("__")[0] for word in code.modifiers}
     arguments = list(code.arguments)
-    space = _space(words)
+    space = _space(set(code.modifiers))
     if "init" in words:
         count = e.read(arguments[1], "u32")
         e.lines.append(f"S.asynchronous.begin({address(e, arguments[0], space)}, {count}, {e.mask})")
@@ -83,6 +119,8 @@ def emit_mbarrier(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _space(words: set[str]) -> str:
+    if "shared__cluster" in words:
+        return "cluster"
     return "shared" if any(word.startswith("shared") for word in words) else "generic"
 
 

@@ -90,15 +90,38 @@ class Async:
         for copy in self.pending:
             self.accesses.log_write(copy.number, copy.target, copy.mask.copy(), copy.size)
 
-    def bulk(self, target: Array, source: Array, size: Array, barrier: Array, mask: Mask) -> None:
-        """``cp.async.bulk``: made at once, its bytes reported to an mbarrier."""
+    def bulk(
+        self, number: int, target: Array, source: Array, size: Array, barrier: Array, ranks: Array | None,
+        mask: Mask,
+    ) -> None:  # fmt: skip
+        """``cp.async.bulk``: made at once, its bytes reported to an mbarrier. ``ranks``: a bit for each block
+        of the cluster into whose memory it goes, to one place in all; None: where ``target`` says."""
         target, source, size = self._spread(target), self._spread(source), self._spread(size)
-        data = self.accesses.memory.data
+        barrier = self._spread(barrier)
+        wanted = np.ones(self.accesses.threads, np.int64) if ranks is None else self._spread(ranks)
+        arrivals: list[tuple[Array, Array]] = []
+        for rank in range(int(wanted.max()).bit_length()):
+            chosen = wanted.astype(np.int64) >> rank & 1 == 1
+            here = chosen if mask is None else chosen & mask
+            if not here.any():
+                continue
+            places = (target, barrier)
+            if ranks is not None:
+                places = tuple(self.accesses.peer(place, np.uint32(rank)) for place in places)
+            for length in np.unique(size[here]).tolist():
+                self.accesses.move(number, places[0], source, length, here & (size == length))
+            arrivals.append((places[1], here))
+        for place, here in arrivals:  # it is one copy: nobody knows of a part of it
+            self.report(place, size, here)
+
+    def report(self, barrier: Array, size: Array, mask: Mask) -> None:
+        """So many bytes have come, which threads wrote: who waits for them knows it, and what these threads
+        did before."""
+        barrier, size, now = self._spread(barrier), self._spread(size), self.accesses.order.arrives()
         for lane in self._lanes(mask).tolist():
-            bytes_ = int(size[lane])
-            start, at = int(target[lane]), int(source[lane])
-            data[start : start + bytes_] = data[at : at + bytes_]
+            self._at(int(barrier[lane])).arrived[lane] = now
         self.expect(barrier, -size.astype(np.int64), mask)
+        self.accesses.wake()
 
     # --------------------------------------------------------------------------------- mbarriers
 

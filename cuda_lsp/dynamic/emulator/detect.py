@@ -34,6 +34,7 @@ from cuda_lsp.dynamic.emulator.entries import (
     writes,
 )
 from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
+from cuda_lsp.dynamic.emulator.lifetimes import Outlived, outlived
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.records import Log, Record, Records, words_of
@@ -116,6 +117,7 @@ class Detector:
     lanes: Lanes
     order: Order
     across_blocks: bool
+    reaches_peers: bool = False  # blocks touch one another's shared memory
     lock_step: bool = False
     deadline: float = math.inf  # monotonic, of the launch
     left_out: dict[str, None] = field(factory=dict[str, None])
@@ -132,6 +134,7 @@ class Detector:
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
     met: set[int] = field(factory=set[int])  # instructions at suspected words that were looked at
     idle: int = 0  # how many looks in a row showed no new pair
+    outlived: list[Outlived] = field(factory=list[Outlived])  # of a launch that ended
 
     def __attrs_post_init__(self) -> None:
         self.pending = Records(self.memory, self.lanes)
@@ -196,7 +199,7 @@ class Detector:
             log, self.pending = log.split(done)
         self._judge(log, self.lanes.thread_numbers, False)
         if self.across_blocks:
-            log.keep(self.kept)
+            log.keep(self.kept, self.reaches_peers)
         else:
             since = self.pending.since()
             self.order.forget(self.order.sequence if since is None else since)
@@ -209,6 +212,8 @@ class Detector:
         if self.across_blocks:
             if cut:
                 self._cut(self.kept)
+            elif self.reaches_peers:
+                self.outlived = outlived(self.kept.visits(), self.lanes, self.memory, self.order)
             self._judge(self.kept, self.lanes.block, True)
             self.kept = self.kept.empty()
 
@@ -278,7 +283,8 @@ class Detector:
             entries = log.entries(self._flagged(words[part::parts]))
             if not len(entries):
                 continue
-            entries = _thinned(entries, self.lanes, across)
+            rounds = self.order.rounds(entries.thread, entries.sequence) if across else entries.tick
+            entries = _thinned(entries, rounds, self.lanes, across)
             for x, y in _pairs(entries):
                 self._collect(entries[x], entries[y], across)
 
@@ -295,6 +301,9 @@ class Detector:
             apart = a.sequence != b.sequence if self.lock_step else a.tick != b.tick
             clash &= ~((warp[a.thread] == warp[b.thread]) & apart)
         hits = np.flatnonzero(clash)
+        if self.order.gates:
+            x, y = a[hits], b[hits]
+            hits = hits[~self.order.gated(x.thread, x.sequence, y.thread, y.sequence)]
         if self.order.events:
             hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i)], np.int64)
         if len(hits):
@@ -334,14 +343,14 @@ class Detector:
             found.together &= bool(together[rows].all())
 
 
-def _thinned(entries: Entries, lanes: Lanes, across: bool) -> Entries:
-    """A few threads per word, site and warp clock, sorted by word: enough to find every racing pair of sites.
+def _thinned(entries: Entries, clock: Array, lanes: Lanes, across: bool) -> Entries:
+    """A few threads per word, site and clock, sorted by word: enough to find every racing pair of sites.
+    ``clock``: of each entry, its warp's; between blocks the rounds of its cluster.
 
     Kept are the first threads of each group, the first of each warp, and the last. Between blocks one thread
     of each block is enough.
     """
     agent = lanes.block[entries.thread] if across else entries.thread
-    clock = np.zeros_like(entries.tick) if across else entries.tick
     order = np.lexsort((entries.sequence, agent, clock, entries.number, entries.word))
     entries, agent, clock = entries[order], agent[order], clock[order]
     warp = lanes.warp[entries.thread]

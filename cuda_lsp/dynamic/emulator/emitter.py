@@ -34,6 +34,8 @@ _SPECIAL = _LANES | {
     "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size",
     "%total_smem_size", "%envreg0", "%envreg1", "%envreg2", "%reserved_smem_offset_0",
     "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank",
+    *(f"%{name}.{axis}" for name in ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
+      for axis in "xyz"),
 }  # fmt: skip
 
 

@@ -18,12 +18,17 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.waits import Threads
+from cuda_lsp.dynamic.emulator.threads import Threads
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 
 _AFTER = 1.0  # seconds
 _LARGEST = 64 << 20  # bytes of memory
-_OUTSIDE = (Role.MBARRIER, Role.COPY, Role.COPY_WAIT)  # what they wait for is not in the memory compared
+_OUTSIDE = (
+    Role.MBARRIER,
+    Role.COPY,
+    Role.COPY_WAIT,
+    Role.CLUSTER,
+)  # what they wait for is not in the memory compared
 
 
 @define(eq=False, slots=False)

@@ -19,6 +19,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.accesses import Costly, WarpRows
+from cuda_lsp.dynamic.emulator.clusters import fits, whole
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
@@ -29,8 +30,10 @@ from cuda_lsp.dynamic.emulator.program import Program
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
+from cuda_lsp.dynamic.ptx.directives import cluster_of, counts_clusters
 from cuda_lsp.dynamic.ptx.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
@@ -48,7 +51,7 @@ from cuda_lsp.dynamic.runs import (
     Stuck,
     opcodes_of,
 )
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Dim3, Mode, Space
 from cuda_lsp.wavefronts import warp_wavefronts
 
 Array = Any
@@ -57,6 +60,7 @@ DEVICE = "CPU emulator"
 OUTSIDE = "accesses that leave their buffer for another one; they race with nothing"
 _MAX_THREADS = 1 << 16
 _KEPT = 64
+_WATCHED_HERE = ("mapa", "st.async", "red.async", "cp.async.bulk")  # of those that no probe covers
 
 
 def remarks() -> tuple[str, ...]:
@@ -109,9 +113,10 @@ class EmulatorEngine:
             try:
                 known = self._programs[key] = translate(read_module(ptx), entry)
             except (Untranslatable, PtxSyntaxError) as problem:
+                opcodes = problem.opcodes if isinstance(problem, Untranslatable) else ()
+                advice = "; use a GPU for it" if opcodes else ""
                 raise EngineUnavailable(
-                    f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it",
-                    problem.opcodes if isinstance(problem, Untranslatable) else (),
+                    f"the CPU emulator cannot run this kernel: {problem}{advice}", opcodes
                 ) from problem
             while len(self._programs) > _KEPT:
                 self._programs.popitem(last=False)
@@ -122,7 +127,8 @@ Lay = Callable[[Program, KernelRun, int], Memory]  # for so many blocks
 
 
 class Launch:
-    """One execution. ``lay`` makes its memory; without it the kernel runs by itself.
+    """One execution. ``lay`` makes its memory, and its maker runs what the kernel launches; without it the
+    kernel runs by itself.
 
     ``most``: blocks to execute at once, at most.
     """
@@ -141,11 +147,13 @@ class Launch:
         deadline = time.monotonic() + request.deadline
         self.total = math.prod(grid)
         sampled = None if program.grid_wide else request.blocks
-        wanted = sampled if sampled is not None else range(self.total)
+        cluster = cluster_size(program, request.cluster, grid)
+        wanted = whole(sampled if sampled is not None else range(self.total), grid, cluster)
         allowed = most if most is not None else max(1, _MAX_THREADS // request.launch.threads)
-        self.blocks = tuple(wanted[:allowed])
-        self.cut = len(self.blocks) < (len(sampled) if sampled is not None else self.total)
-        self.lanes = Lanes(request.launch.block, grid, self.blocks)
+        together = math.prod(cluster)
+        self.blocks = tuple(wanted[: max(allowed // together, 1) * together])
+        self.cut = len(self.blocks) < len(wanted)
+        self.lanes = Lanes(request.launch.block, grid, self.blocks, cluster)
         try:
             self.memory = (lay or _alone)(program, request, len(self.blocks))
         except TooMuchMemory as problem:
@@ -153,7 +161,15 @@ class Launch:
         self.site_of = _site_numbers(program, request)
         order = Order(self.lanes) if request.races else Unfollowed(self.lanes)
         detector = (
-            Detector(self.memory, self.lanes, order, len(self.blocks) > 1, request.lock_step, deadline)
+            Detector(
+                self.memory,
+                self.lanes,
+                order,
+                len(self.blocks) > 1,
+                program.kernel.reaches_peers,
+                request.lock_step,
+                deadline,
+            )
             if request.races
             else None
         )
@@ -165,6 +181,7 @@ class Launch:
         ])  # fmt: skip
         costly = Costly(self.lanes, self.memory) if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
+        self.services.device_launches.follows = lay is not None
         self.machine = Machine(self.services, deadline, backwards, compiled=compiled)
         started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
@@ -188,11 +205,12 @@ class Launch:
                 s for k, s in enumerate(self.site_of) if s is not None and services.executed[k]
             ),
             not_covered=tuple(self._not_covered()),
-            unwatched=opcodes_of(self.request.sites, SiteKind.OTHER),
+            unwatched=tuple(o for o in opcodes_of(self.request.sites, SiteKind.OTHER) if not _followed(o)),
             output="".join(services.printed),
             failure=machine.failure,
             results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
             compiled=machine.native is not None,
+            launched=tuple(services.device_launches.made),
         )
 
     def _races(self, detector: Detector) -> Iterable[SeenRace]:
@@ -245,6 +263,12 @@ class Launch:
                 block = self.blocks[int(self.lanes.block[fault.thread])]
                 place = self.memory.place(fault.address)
                 yield SeenFault(site, thread, block, place, fault.count, fault.misaligned)
+        for late in self.services.detector.outlived if self.services.detector is not None else ():
+            site = self.site_of[late.number]
+            if site is not None:
+                thread, block = self.lanes.thread[late.thread], self.blocks[self.lanes.block[late.thread]]
+                place, owner = self.memory.place(late.address), self.blocks[late.block]
+                yield SeenFault(site, int(thread), block, place, late.count, outlived=owner)
 
     def _stuck(self, waiting: Waiting) -> Stuck:
         first = next(iter(waiting.places.values()))
@@ -279,10 +303,30 @@ class Launch:
         if elsewhere and self.request.sites:
             count = sum(fault.count for fault in elsewhere)
             yield f"{count:,} accesses outside local or constant memory were not carried out"
+        if left_out := self.services.device_launches.left_out:
+            yield f"what it launches was not run ({', '.join(map(kernel_name, left_out))})"
         for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
+
+
+def _followed(opcode: str) -> bool:
+    """Whether what it does to memory or to the order of blocks is watched here, and only here."""
+    row = row_named(opcode)
+    return row.role in (Role.ACCESS, Role.CLUSTER) or row.name in _WATCHED_HERE
+
+
+def cluster_size(program: Program, said: Dim3, grid: Dim3) -> Dim3:
+    """Blocks of a cluster: as the kernel demands, else as its launch said. Raises EngineUnavailable."""
+    kernel = program.module.entries[program.kernel.name]
+    if counts_clusters(kernel):
+        raise EngineUnavailable("grids that are given in clusters (__block_size__) are not followed")
+    size = cluster_of(kernel) or said
+    if not fits(grid, size):
+        told, parts = ("×".join(map(str, extents)) for extents in (grid, size))
+        raise EngineUnavailable(f"a grid of {told} blocks does not consist of clusters of {parts}")
+    return size
 
 
 def _in_another_order(program: Program, request: KernelRun, blocks: int) -> Memory:

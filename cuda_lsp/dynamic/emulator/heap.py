@@ -169,13 +169,14 @@ class Heap:
 
     def declare(self, module: PtxModule) -> None:
         """Give the module's global and constant variables their places, once for all builds of a module."""
-        new = [v for v in module.variables.values() if v.space in ("global", "const") and self._is_new(v)]
+        placed = [v for v in module.variables.values() if v.space in ("global", "const")]
+        new = [v for v in placed if self._is_new(v)]
         for variable in new:
             start = self.allocate(variable.size or 8, variable.name)
             if not start:
                 raise TooMuchMemory("the program's variables need more memory than the emulator grants")
-            self._variables[variable.name] = self._regions[start]
-        addresses = self._addresses()
+            self._variables[_key(variable)] = self._regions[start]
+        addresses = self._addresses(module)
         for variable in new:
             if variable.initialiser:
                 initialise(self.data, addresses, variable, addresses[variable.name])
@@ -185,11 +186,16 @@ class Heap:
         return self._variables.get(name)
 
     def _is_new(self, variable: PtxVariable) -> bool:
-        known = self._variables.get(variable.name)
+        known = self._variables.get(_key(variable))
         return known is None or known.size < variable.size
 
-    def _addresses(self) -> dict[str, int]:
-        return {name: region.start for name, region in self._variables.items()}
+    def _addresses(self, module: PtxModule) -> dict[str, int]:
+        """Of all variables that host code knows, and of those that the module keeps to itself."""
+        found = {name: region.start for name, region in self._variables.items()}
+        for variable in module.variables.values():
+            if (region := self._variables.get(_key(variable))) is not None:
+                found[variable.name] = region.start
+        return found
 
     # --------------------------------------------------------------------------------- one launch
 
@@ -199,7 +205,7 @@ class Heap:
             self._mark(region.start, region.start + region.size, False)
             self._free.setdefault(_rounded(region.size), []).append(region.start)
         self._retired.clear()
-        symbols = self._addresses()
+        symbols = self._addresses(needs.module)
         regions: list[Region] = []
         shared_size = window(
             [*needs.variables, *needs.module.variables.values()], "shared", symbols, regions,
@@ -286,6 +292,12 @@ class Heap:
 
     def _mark(self, start: int, end: int, exists: bool) -> None:
         mark(self._limits, start, end, exists)
+
+
+def _key(variable: PtxVariable) -> str:
+    """Texts are numbered in each module (``$str$1``), and of two sources not the same."""
+    inner = variable.name.startswith("$")
+    return f"{variable.name} = {variable.initialiser}" if inner else variable.name
 
 
 def _rounded(size: int) -> int:

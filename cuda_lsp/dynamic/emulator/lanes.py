@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from cuda_lsp.dynamic.emulator.clusters import ALONE, Places, places
 from cuda_lsp.dynamic.runs import WARP
 from cuda_lsp.model import Dim3
 
@@ -69,9 +70,11 @@ def _shape(block: Dim3, blocks: int) -> _Shape:
         "%lanemask_gt": ~(((one << lane) - one) | (one << lane)),
     }
     zero = ("%smid", "%gridid", "%envreg0", "%envreg1", "%envreg2", "%reserved_smem_offset_0",
-            "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank")  # fmt: skip
+            "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank", "%cluster_ctaid.x",
+            "%cluster_ctaid.y", "%cluster_ctaid.z")  # fmt: skip
     registers |= dict.fromkeys(zero, np.uint32(0))
-    registers |= {"%nsmid": np.uint32(1), "%cluster_nctarank": np.uint32(1)}
+    one_each = ("%nsmid", "%cluster_nctarank", "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z")
+    registers |= dict.fromkeys(one_each, np.uint32(1))
     return _Shape(numbers, thread, home, warp, lane, block_warps * blocks, warp * WARP + lane, registers)
 
 
@@ -79,9 +82,10 @@ class Lanes:
     """The threads of some blocks of a launch, block after block. ``count``: how many.
 
     Arrays are shared with other launches and never changed. ``registers``: a scalar where all agree.
+    ``clusters``: where the blocks stand in theirs, None: each is alone.
     """
 
-    def __init__(self, block: Dim3, grid: Dim3, blocks: tuple[int, ...]) -> None:
+    def __init__(self, block: Dim3, grid: Dim3, blocks: tuple[int, ...], cluster: Dim3 = ALONE) -> None:
         self.per_block = int(np.prod(block))
         self.count = self.per_block * len(blocks)
         shape = _shape(block, len(blocks))
@@ -94,7 +98,31 @@ class Lanes:
             agree = len(place) > 0 and (place == place[0]).all()
             self.registers[f"%ctaid.{axis}"] = place[0] if agree else place.repeat(self.per_block)
             self.registers[f"%nctaid.{axis}"] = np.uint32(extent)
+            self.registers[f"%clusterid.{axis}"] = self.registers[f"%ctaid.{axis}"]
+            self.registers[f"%nclusterid.{axis}"] = np.uint32(extent)
             number = number // extent
+        self.clusters = places(blocks, grid, cluster) if cluster != ALONE else None
+        if self.clusters is not None:
+            self._join(self.clusters)
+
+    def _join(self, clusters: Places) -> None:
+        """The registers that say where blocks stand in their clusters."""
+        self.registers["%is_explicit_cluster"] = np.uint32(1)
+        self.registers["%cluster_nctarank"] = np.uint32(clusters.peers.shape[1])
+        self.registers["%cluster_ctarank"] = self._each(clusters.rank)
+        for k, axis in enumerate("xyz"):
+            self.registers[f"%cluster_nctaid.{axis}"] = np.uint32(clusters.size[k])
+            self.registers[f"%nclusterid.{axis}"] = np.uint32(clusters.across[k])
+            self.registers[f"%cluster_ctaid.{axis}"] = self._each(clusters.within[:, k])
+            self.registers[f"%clusterid.{axis}"] = self._each(clusters.of[:, k])
+
+    def _each(self, of_blocks: Array) -> Array:
+        return of_blocks.astype(np.uint32).repeat(self.per_block)
+
+    @property
+    def cluster(self) -> Array:
+        """The number of each thread's cluster, ``(n,)``."""
+        return self.block if self.clusters is None else self.clusters.cluster[self.block]
 
     def rows(self, values: Array, filler: Any) -> Array:
         """Lane values as ``(warps, 32)``; ``filler`` where there is no thread."""

@@ -22,7 +22,8 @@ from cuda_lsp.dynamic.emulator.native.launch import NativeLaunch
 from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 from cuda_lsp.dynamic.emulator.program import Block
 from cuda_lsp.dynamic.emulator.services import Services, Stopped
-from cuda_lsp.dynamic.emulator.waits import Threads, Waits
+from cuda_lsp.dynamic.emulator.threads import Threads
+from cuda_lsp.dynamic.emulator.waits import Waits
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
@@ -161,6 +162,7 @@ class Machine:
         op = block.barrier
         return (
             op is not None
+            and not op.cluster
             and op.count is None
             and not op.arrive
             and op.reduce is None

@@ -28,6 +28,7 @@ Array = Any
 GAP = 4096
 GRANULE_BITS = 8
 GRANULE = 1 << GRANULE_BITS  # bytes; where objects begin
+NOWHERE = -(1 << 40)  # the window of a block that is not there
 WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
@@ -79,6 +80,8 @@ class Memory:
 
     def place(self, address: int) -> Place:
         """What an address is, for people."""
+        if address < 0:
+            return Place(Space.SHARED, None, address - NOWHERE)
         if self.shared[0] <= address < self.shared[1]:
             offset = (address - self.shared[0]) % self.shared_stride
             inside = [r for r in self.regions if r.space is Space.SHARED and r.start <= offset]

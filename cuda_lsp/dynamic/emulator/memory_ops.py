@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator import async_ops, image_ops, matrix_ops
 from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, Untranslatable, element_types
+from cuda_lsp.dynamic.emulator.runtime_calls import emit_call
+from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, bases, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
@@ -53,6 +54,8 @@ def _load(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _store(e: Emitter, code: Instruction, number: int) -> None:
+    if "async" in code.modifiers:
+        return async_ops.emit_store(e, code, number)
     kind, count = element_types(code)
     where = address(e, code.arguments[0], space_of(code))
     values = [e.read(part, kind if kind[0] != "f" or kind == "f32" or kind == "f64" else "b16")
@@ -66,6 +69,8 @@ def _store(e: Emitter, code: Instruction, number: int) -> None:
 
 def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     words = code.modifiers
+    if "async" in words:
+        return async_ops.emit_reduction(e, code, number)
     kind = words[-1]
     operation = next((w for w in words if w in OPERATIONS), None)
     vector = any(w in ("v2", "v4", "v8") for w in words)
@@ -89,16 +94,38 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
 
 def _cvta(e: Emitter, code: Instruction, number: int) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
-    value = e.read(code.arguments[1], kind)
-    base = {"shared": "S.shared_base", "local": "S.local_base"}.get(space_of(code))
-    if base is not None:
+    value, space = e.read(code.arguments[1], kind), space_of(code)
+    base = {"shared": "S.shared_base", "local": "S.local_base"}.get(space)
+    if space == "cluster" or (space == "shared" and e.kernel.reaches_peers):
+        value = f"S.{'from' if 'to' in words else 'in'}_cluster({value}).astype(d_{numpy_name(kind)})"
+    elif base is not None:
         value = f"{value} {'-' if 'to' in words else '+'} {base}.astype(d_u8)"
     e.write(code.arguments[0], value, kind)
 
 
 def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
-    value = e.read(code.arguments[1], "s64")
-    e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
+    value, space = e.read(code.arguments[1], "s64"), space_of(code)
+    if space == "cluster" or (space == "shared" and e.kernel.reaches_peers):
+        e.write(code.arguments[0], f"S.of_cluster({value}, {space == 'shared'})", "pred")
+    else:
+        e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
+
+
+def _mapped(e: Emitter, code: Instruction, number: int) -> None:
+    """``mapa``: the same place in the shared memory of another block of the cluster."""
+    kind, rank = code.modifiers[-1], e.read(code.arguments[2], "u32")
+    if space_of(code) == "cluster":
+        place = f"S.from_cluster(S.peer(S.in_cluster({e.read(code.arguments[1], kind)}), {rank}), True)"
+    else:
+        place = f"S.peer({e.read(code.arguments[1], 's64')}, {rank})"
+    e.write(code.arguments[0], f"{place}.astype(d_{numpy_name(kind)})", kind)
+
+
+def _rank(e: Emitter, code: Instruction, number: int) -> None:
+    """``getctarank``: whose shared memory an address lies in."""
+    value = e.read(code.arguments[1], code.modifiers[-1])
+    place = f"S.in_cluster({value})" if space_of(code) == "cluster" else value
+    e.write(code.arguments[0], f"S.rank({place})", "u32")
 
 
 def _policy(e: Emitter, code: Instruction, number: int) -> None:
@@ -119,32 +146,6 @@ def _nothing(e: Emitter, code: Instruction, number: int) -> None:
     """Hints and waits that change nothing here."""
 
 
-def _call(e: Emitter, code: Instruction, number: int) -> None:
-    arguments = list(code.arguments)
-    returns = arguments.pop(0).strip("() ") if arguments[0].startswith("(") else ""
-    name = arguments[0]
-    if name == "vprintf":
-        form, given = (e.read(f"%{p.strip()}.0", "s64") for p in arguments[1].strip("() ").split(","))
-        e.lines.append(f"S.print({form}, {given}, {e.mask})")
-        slot = f"%{returns}.0"
-        if slot in e.kernel.registers:
-            e.write(slot, e.read("0", e.kernel.registers[slot]), e.kernel.registers[slot])
-    elif name in ("malloc", "free"):
-        given = e.read(f"%{arguments[1].strip('() ')}.0", "s64")
-        if name == "free":
-            e.lines.append(f"S.release({given}, {e.mask})")
-        else:
-            slot = f"%{returns}.0"
-            e.write(slot, f"S.allocate({given}, {e.mask})", "b64")
-    elif name == "__assertfail":
-        names = [f"%{part.strip()}.0" for part in arguments[1].strip("() ").split(",")]
-        kinds = ("s64", "s64", "u32", "s64")  # text, file, line, function
-        given = ", ".join(e.read(n, kind) for n, kind in zip(names, kinds, strict=False))
-        e.lines.append(f"S.assertion({number}, {given}, {e.mask})")
-    else:
-        raise Untranslatable(f"call of {name}")
-
-
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
     why = "the kernel executed trap"
     if code.opcode == TOO_DEEP:
@@ -159,6 +160,6 @@ TABLE: Mapping[str, Emit] = {
     **dict.fromkeys([*bases(Role.IMAGE), "txq", "suq"], image_ops.emit),
     **async_ops.TABLE,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "createpolicy": _policy, "membar": _fence, "fence": _fence, "nanosleep": _sleep,
-    "discard": _nothing, "call": _call, "trap": _trap,
+    "isspacep": _isspacep, "mapa": _mapped, "getctarank": _rank, "createpolicy": _policy, "membar": _fence,
+    "fence": _fence, "nanosleep": _sleep, "discard": _nothing, "call": emit_call, "trap": _trap,
 }  # fmt: skip

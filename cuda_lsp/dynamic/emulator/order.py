@@ -100,6 +100,14 @@ class Published:
 
 
 @define(eq=False)
+class _Spread:
+    """When each thread knows of an access, ``(n,)``, after the events before number ``event``."""
+
+    when: Array
+    event: int
+
+
+@define(eq=False)
 class Order:
     """Clocks of one launch. ``sequence`` counts accesses; ``ticks``: warp clocks, ``(n,)``, never changed."""
 
@@ -111,14 +119,18 @@ class Order:
     blocks: Meetings = field(factory=Meetings)
     fenced: Array = None
     near: Array = None  # threads that fenced at all, also for their block only
+    fenced_at: Array = None  # when each thread last fenced for other blocks, 0: never
+    gates: dict[int, list[tuple[int, int]]] = field(factory=dict[int, list[tuple[int, int]]])
     published: dict[int, Published] = field(factory=dict[int, Published])
-    reached: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
+    reached: dict[tuple[int, int], _Spread] = field(factory=dict[tuple[int, int], _Spread])
     reached_at: int = 0
+    steps: Array = None  # times at which what follows from an access changes, sorted
 
     def __attrs_post_init__(self) -> None:
         self.ticks = np.zeros(self.lanes.count, np.int32)
         self.fenced = np.zeros(self.lanes.count, bool)
         self.near = self.fenced
+        self.fenced_at = np.zeros(self.lanes.count, np.int64)
 
     # ------------------------------------------------------------------------------- what happens
 
@@ -158,10 +170,17 @@ class Order:
         self.sequence += 1
         self.blocks.add(self.sequence, np.ones(self.lanes.count, bool) if lanes is None else lanes)
 
+    def gate(self, cluster: int, first: int) -> None:
+        """All threads of a cluster have passed its barrier by now, to which the first of them came at
+        ``first``: what any of them did before that is known to all of them now."""
+        self.sequence += 1
+        self.gates.setdefault(cluster, []).append((first, self.sequence))
+
     def fence(self, lanes: Array | None, wide: bool) -> None:
         """``wide``: for other blocks too."""
         self.near = np.ones_like(self.near) if lanes is None else self.near | lanes
         if wide:
+            self.fenced_at = np.where(True if lanes is None else lanes, self.sequence, self.fenced_at)
             self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
 
     def synchronise(
@@ -217,28 +236,65 @@ class Order:
         """Whether something orders the access of thread ``a`` at ``at_a`` and that of ``b`` at ``at_b``."""
         if at_a > at_b:
             a, at_a, b, at_b = b, at_b, a, at_a
-        return bool(self._reached(int(a), int(at_a))[b] <= at_b)
+        return bool(self._reached(int(a), int(at_a), int(at_b))[b] <= at_b)
 
-    def _reached(self, thread: int, at: int) -> Array:
-        """When each thread knows what ``thread`` did then, ``(n,)``."""
+    def learned(self, thread: int, at: int, by: Array) -> bool:
+        """Whether any of the threads in ``by`` came to know, while it lived, what ``thread`` did then."""
+        return bool((self._reached(thread, at, _NEVER)[by] < _NEVER).any())
+
+    def gated(self, a: Array, at_a: Array, b: Array, at_b: Array) -> Array:
+        """Whether a gate lies between accesses of these threads at these times, ``(k,)`` flags: what can be
+        told of many pairs at once."""
+        first, last = np.minimum(at_a, at_b), np.maximum(at_a, at_b)
+        cluster, found = self.lanes.cluster, np.zeros(len(a), bool)
+        for number, gates in self.gates.items():
+            mine = np.flatnonzero((cluster[a] == number) & (cluster[b] == number))
+            begun, ended = np.array([*gates, (_NEVER, _NEVER)]).T
+            found[mine] = ended[np.searchsorted(begun, first[mine], "right")] <= last[mine]
+        return found
+
+    def rounds(self, threads: Array, at: Array) -> Array:
+        """How many gates the clusters of these threads had passed by then, ``(k,)``."""
+        found = np.zeros(len(threads), np.int64)
+        for number, gates in self.gates.items():
+            mine = self.lanes.cluster[threads] == number
+            found[mine] = np.searchsorted([ended for _, ended in gates], at[mine])
+        return found
+
+    def _reached(self, thread: int, at: int, until: int) -> Array:
+        """When each thread knows what ``thread`` did then, ``(n,)``; what comes after ``until`` is open."""
         if self.reached_at != self.sequence or len(self.reached) * self.lanes.count > _REMEMBERED:
-            self.reached, self.reached_at = {}, self.sequence
+            self.reached, self.reached_at, self.steps = {}, self.sequence, self._steps()
+        step = int(self.steps.searchsorted(at, "right"))
+        at = int(self.steps[step - 1]) if step else 0  # nothing happens between that and the access
         known = self.reached.get((thread, at))
         if known is None:
-            known = self.reached[thread, at] = self._follow(thread, at)
-        return known
+            known = self.reached[thread, at] = self._known_at_first(thread, at)
+        self._follow(known, until)
+        return known.when
 
-    def _follow(self, thread: int, at: int) -> Array:
+    def _steps(self) -> Array:
+        """Behind what somebody told, and at meetings: accesses from there on are not learned of by these."""
+        told = (np.asarray(event.until, dtype=np.int64) + 1 for event in self.events)
+        return distinct(np.concatenate([self.warps.times, self.blocks.times, *told]).astype(np.int64))
+
+    def _known_at_first(self, thread: int, at: int) -> _Spread:
         when = np.full(self.lanes.count, _NEVER)
         self._learn(when, np.array([thread]), at)
+        return _Spread(when, bisect_left(self.events, at, key=_sequence))
+
+    def _follow(self, spread: _Spread, until: int) -> None:
+        """Let events tell, up to ``until``."""
+        when = spread.when
         # Threads of one atomic instruction follow one another at one moment.
-        for event in self.events[bisect_left(self.events, at, key=_sequence) :]:
+        while spread.event < len(self.events) and self.events[spread.event].sequence <= until:
+            event = self.events[spread.event]
+            spread.event += 1
             if not event.teaches(when):
                 continue
             news = event.after[when[event.after] > event.sequence]
             if len(news):
                 self._learn(when, news, event.sequence)
-        return when
 
     def _learn(self, when: Array, threads: Array, at: int) -> None:
         """They know it from ``at`` on; their warps and their blocks when they meet."""
@@ -265,6 +321,9 @@ class Unfollowed(Order):
         """Nothing."""
 
     def block_barrier(self, lanes: Array | None) -> None:
+        """Nothing."""
+
+    def gate(self, cluster: int, first: int) -> None:
         """Nothing."""
 
     def fence(self, lanes: Array | None, wide: bool) -> None:

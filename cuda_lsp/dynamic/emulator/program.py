@@ -31,7 +31,8 @@ class Wait:
 class BarrierOp:
     """A block barrier: operands as PTX texts of constants or register numbers. ``arrive``: does not wait.
 
-    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``.
+    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``. ``cluster``:
+    of all blocks of a cluster; ``relaxed``: what its threads did before is not told to others.
     """
 
     id: int | str
@@ -40,6 +41,8 @@ class BarrierOp:
     reduce: str | None = None
     predicate: str | None = None
     result: str | None = None
+    cluster: bool = False
+    relaxed: bool = False
 
 
 @frozen

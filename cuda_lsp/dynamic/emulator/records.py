@@ -51,12 +51,22 @@ class Log(Protocol):
         """When the first of them was made; None: there is none."""
         ...
 
+    def until(self) -> int | None:
+        """When the last of them was made; None: there is none."""
+        ...
+
     def split(self, done: Array) -> tuple[Log, Log]:
         """What the threads in ``done`` did, and what the others did."""
         ...
 
-    def keep(self, kept: Any) -> None:
-        """Append to ``kept`` (alike) the accesses outside shared memory, without what they read."""
+    def keep(self, kept: Any, shared: bool) -> None:
+        """Append to ``kept`` (alike) the accesses outside shared memory, or to ``shared`` memory too, without
+        what they read."""
+        ...
+
+    def visits(self) -> Array:
+        """Accesses of threads to the shared memory of other blocks: rows of thread, address, instruction and
+        time, ``(4, k)`` int64."""
         ...
 
     def first(self, most: int) -> bool:
@@ -106,6 +116,9 @@ class Records:
     def since(self) -> int | None:
         return self.records[0].sequence if self.records else None
 
+    def until(self) -> int | None:
+        return self.records[-1].sequence if self.records else None
+
     def split(self, done: Array) -> tuple[Records, Records]:
         first, rest = self.empty(), self.empty()
         for r in self.records:
@@ -117,13 +130,22 @@ class Records:
                     )
         return first, rest
 
-    def keep(self, kept: Records) -> None:
+    def keep(self, kept: Records, shared: bool) -> None:
         low, high = self.memory.shared
         kept.records += [
             r if r.value is None or writes(r.mode) else _for_later(r)
             for r in self.records
-            if not (low <= int(r.address.flat[0]) < high)
+            if shared or not (low <= int(r.address.flat[0]) < high)
         ]
+
+    def visits(self) -> Array:
+        rows: list[Array] = [np.empty((4, 0), np.int64)]
+        for r in self.records:
+            threads = self.lanes.thread_numbers if r.mask is None else np.flatnonzero(r.mask)
+            away = threads[elsewhere(threads, r.address[threads], self.lanes, self.memory)]
+            same = np.full(len(away), r.number), np.full(len(away), r.sequence)
+            rows.append(np.stack([away, r.address[away], *same]))
+        return np.concatenate(rows, axis=1)
 
     def first(self, most: int) -> bool:
         logged = 0
@@ -182,6 +204,13 @@ def words_of(r: Record, lanes: Lanes, memory: Memory) -> tuple[Array, Array]:
         words = (words[:, None] + np.arange(count)).ravel()
         threads = np.repeat(threads, count)
     return words, threads
+
+
+def elsewhere(threads: Array, address: Array, lanes: Lanes, memory: Memory) -> Array:
+    """Whether these threads touch shared memory of other blocks than their own there, ``(k,)`` flags."""
+    low, high = memory.shared
+    block = (address - low) // memory.shared_stride
+    return (address >= low) & (address < high) & (block != lanes.block[threads])
 
 
 def _for_later(record: Record) -> Record:

@@ -14,6 +14,7 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.accesses import Accesses, Stopped
 from cuda_lsp.dynamic.emulator.copies import Async
+from cuda_lsp.dynamic.emulator.device_launches import DeviceLaunches
 from cuda_lsp.dynamic.emulator.images import Images
 from cuda_lsp.dynamic.emulator.matrices import Matrices
 from cuda_lsp.dynamic.emulator.printing import formatted, text_at
@@ -42,6 +43,7 @@ class Services(Accesses):
         self.asynchronous = Async(here)
         self.matrices = Matrices(here)
         self.images = Images(here)
+        self.device_launches = DeviceLaunches(here)
         if self.program.grid_wide:
             workspace = self.memory.workspace
             self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)

@@ -40,7 +40,6 @@ SEMANTICS: Mapping[str, memory_ops.Emit] = {
 """What an instruction computes, by the first word of its opcode; what the rest is, its row tells."""
 
 _WHOLE_WARP = 0xFFFFFFFF
-_CLUSTER = 16  # beyond the numbers of a block's barriers
 _REGISTER = re.compile(r"%[\w$.]+")
 _POLLS = {"cas", "exch", "volatile", "acquire"}
 _JUMPS = (Role.JUMP, Role.LEAVE)
@@ -108,10 +107,7 @@ def _starts(kernel: FlatKernel) -> list[int]:
 
 
 def _is_barrier(code: Instruction) -> bool:
-    role = row_of(code).role
-    if role is Role.CLUSTER:  # of one block: it has arrived when its threads wait
-        return "wait" in code.modifiers
-    return role is Role.BARRIER
+    return row_of(code).role in (Role.BARRIER, Role.CLUSTER)
 
 
 def _mentioned(code: Instruction) -> tuple[set[str], set[str]]:
@@ -173,7 +169,7 @@ def _block(
         elif _is_barrier(code):
             kind, barrier = "barrier", _barrier(code, numbers)
             result = e.guard or "None"
-        elif row.role not in (Role.CLUSTER, Role.WARP_BARRIER):  # those are the wait itself
+        elif row.role is not Role.WARP_BARRIER:  # that is the wait itself
             _emit(e, code, start + offset)
     body = [*e.finish(), f"return {result}"]
     text = f"def b{number}(S, R, m):\n" + "\n".join(f"    {line}" for line in body)
@@ -216,7 +212,7 @@ def _wait(code: Instruction, numbers: Mapping[str, int]) -> Wait:
 def _barrier(code: Instruction, numbers: Mapping[str, int]) -> BarrierOp:
     words, arguments = code.modifiers, list(code.arguments)
     if "cluster" in words:
-        return BarrierOp(_CLUSTER, None)
+        return BarrierOp(0, None, "arrive" in words, cluster=True, relaxed="relaxed" in words)
     if "red" in words:
         reduce = next(w for w in words if w in ("popc", "and", "or"))
         count = arguments[2] if len(arguments) > 3 else None

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from cuda_lsp.dynamic.emulator.cluster_waits import ClusterWaits
 from cuda_lsp.dynamic.emulator.lanes import distinct
 from cuda_lsp.dynamic.emulator.program import BarrierOp, Block
 from cuda_lsp.dynamic.emulator.services import Services
+from cuda_lsp.dynamic.emulator.threads import Threads
 from cuda_lsp.dynamic.runs import WARP
 
 Array = Any  # (threads,) values or a NumPy scalar
@@ -31,30 +33,6 @@ class Waiting:
     exited: Array
     spinning: bool = False
     late: bool = False
-
-
-@define(eq=False, slots=False)
-class Threads:
-    """Where each thread of a launch stands: the block it executes next, and whether it may.
-
-    ``parked``: 0 runs, 1 at a block barrier, 2 waits for lanes of its warp. ``registers``: those that
-    outlive a block.
-    """
-
-    services: Services
-
-    def __attrs_post_init__(self) -> None:
-        self.count = self.services.threads
-        self.alive: Array = np.ones(self.count, bool)
-        self.pc: Array = np.zeros(self.count, np.int64)
-        self.parked: Array = np.zeros(self.count, np.int8)
-        self.registers: list[Array] = [np.dtype(k).type(0) for k in self.services.program.registers]
-
-    def chosen(self, predicate: Array, group: Mask) -> Array:
-        """The threads of ``group`` for which a predicate holds, ``(n,)``."""
-        if np.ndim(predicate) == 0:
-            predicate = np.full(self.count, bool(predicate))
-        return predicate if group is None else predicate & group
 
 
 @define(eq=False, slots=False)
@@ -75,6 +53,7 @@ class Waits:
     def __attrs_post_init__(self) -> None:
         self.program, self.lanes, self.order = self.services.program, self.services.lanes, self.services.order
         self.threads = self.services.threads
+        self.clusters = ClusterWaits(self.services, self.at)
 
     def lane_mask(self, block: Block) -> Array | int:
         """The lane mask that a wait names: a constant, or ``(threads,)`` u32 out of a register."""
@@ -133,6 +112,9 @@ class Waits:
             skips = group & ~self.at.chosen(out, group)
             self.at.pc = np.where(skips, block.targets[0], self.at.pc)
             group = group & ~skips
+        if op.cluster:
+            self._meet(self.clusters.come(block, number, group))
+            return
         self.at.pc = np.where(group, number, self.at.pc)
         identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
         keys = set(zip(self.lanes.block[group].tolist(), identity[group].tolist(), strict=True))
@@ -215,6 +197,7 @@ class Waits:
             self.open(passing)
             self._reduce(passing)
             self._pass(passing)
+        opened |= self._meet(self.clusters.release())
         if not opened and not (self.at.alive & (self.at.parked == 0)).any():
             for key, op in tuple(self.counted.items()):
                 opened |= self._try_counted(key, op, last=True)
@@ -225,6 +208,13 @@ class Waits:
             return True
         self._retried = False
         return opened
+
+    def _meet(self, going: Array) -> bool:
+        """Threads go on behind a barrier of their cluster. False: there are none."""
+        there = bool(going.any())
+        if there and self.clusters.meets_blocks(going):
+            self.open(going)
+        return there
 
     def _complete(self) -> list[int]:
         """The blocks of which all living threads are parked at barriers."""

@@ -21,8 +21,10 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
+from cuda_lsp.dynamic.ptx.flatten import DEVICE_RUNTIME
 from cuda_lsp.dynamic.ptx.functions import has_loops, most_held, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.runs import WARP, EngineUnavailable, KernelRun, PtxSite, SiteKind
 from cuda_lsp.model import Space
@@ -40,6 +42,12 @@ _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
 _LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
+
+
+def _lacking(name: str) -> str:
+    if name.startswith(DEVICE_RUNTIME):
+        return "it launches kernels"
+    return f"it calls {kernel_name(name)}, which stands in another source"
 
 
 class Order(Enum):
@@ -71,6 +79,9 @@ class Plan:
     def __attrs_post_init__(self) -> None:
         request, module = self.request, self.module
         functions = reached_from(module, request.entry)
+        for function in functions:
+            if function.body is None and function.name.startswith(("_Z", DEVICE_RUNTIME)):
+                raise EngineUnavailable(f"not checked on the GPU: {_lacking(function.name)}")
         self.cooperative = any("%envreg" in i.operands for f in functions for i in f.instructions())
         self.total_blocks = blocks_of(request)
         if self.total_blocks > _MOST_NUMBERED:

@@ -71,9 +71,16 @@ def add_fault(
     space = "shared memory" if shared else "global memory"
     name = source_name(fault.place.array) if fault.place.array else space
     where = f"is not aligned in {name}" if fault.misaligned else f"is outside {name}"
-    block = None if shared else triple(fault.block, trial.trial.launch.grid or (1, 1, 1))
+    grid = trial.trial.launch.grid or (1, 1, 1)
+    block = None if shared and fault.outlived is None else triple(fault.block, grid)
     thread = thread_words(triple(fault.thread, trial.trial.launch.block), block)
     message = f"{site.text} {where}: {thread} reaches byte {fault.place.offset}; seen on {result.device}"
+    if fault.outlived is not None:
+        x, y, z = triple(fault.outlived, grid)
+        message = (
+            f"{site.text} is in shared memory of block ({x},{y},{z}), which may have ended: no thread of it"
+            f" waits for {thread}, as `cluster.sync()` would; seen on {result.device}"
+        )
     seen = Finding(
         code, Status.CONFIRMED, message, kernel, site,
         launch=trial.trial.launch, observation=observation,

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from attrs import define
 
-from cuda_lsp.dynamic.compilation.compile import CompileError, build_errors, digest_of
+from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileError, build_errors, digest_of
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, nvcc_variables, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
@@ -30,7 +30,7 @@ from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 
-_FORMAT = 2
+_FORMAT = 3
 _SECONDS = 300.0
 _UNDEFINED = re.compile(r"undefined reference to [`']((?:(?!undefined reference)[^\n])+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
@@ -38,11 +38,12 @@ _WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
 _CUDAS = re.compile(
     r"(?:-l|lib)(?:cu[a-z]+|nv[a-z]+|npp[a-z]+)(?:_static)?(?:\.a|\.so[.\d]*)?"
 )  # not stood in for
-_STATIC_NOW = "#20044"  # nvcc: an extern declaration is taken to be a static definition
-RELOCATABLE = (
-    "uses device code of other sources (-rdc=true, -dc), which is not supported: check a program whose"
-    " kernels use only what their own source holds"
-)
+_REGISTERS = re.compile(r"__cudaRegisterLinkedBinary\w+")  # what device code that was linked would define
+_REGISTER = """extern "C" void NAME(void (*tell)(void**), void*, void*, void (*)(void*)) {
+    static void* binary;
+    tell(&binary);
+}
+"""
 _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
@@ -109,10 +110,9 @@ class _Build:
             str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{own.parent}",
             "-gencode", f"arch=compute_{compute},code={code}", "-Xcompiler=-fPIC", "-MMD",
             *(("-x", "cu") if unit.device and source.suffix != ".cu" else ()), *flags, *unit.flags,
+            *((RELOCATABLE,) if unit.relocatable else ()),
         ]  # fmt: skip
-        said = self._do(command, own)
-        if unit.relocatable and _STATIC_NOW in said:
-            raise CompileError([ToolError(f"{own.name} {RELOCATABLE}")])
+        self._do(command, own)
         return name
 
     def _compiled(self, text: str, name: str) -> str:
@@ -126,23 +126,32 @@ class _Build:
     def _share(self, objects: Sequence[str]) -> None:
         nvcc = str(self.toolkit.nvcc)
         wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_hooks())]
-        link = [_for_nvcc(option) for option in self.job.link]
+        link = [_for_nvcc(option) for option in self.job.link if option != RELOCATABLE]
+        if any(unit.relocatable for unit in self.job.units):
+            link.append(f"-arch=sm_{self.architecture}")  # of the device code that is linked
         self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *link, "-lpthread", "-ldl"])
 
     def _link(self, objects: Sequence[str]) -> None:
-        link = [option for option in self.job.link if not _CUDAS.fullmatch(Path(option).name)]
+        link = [
+            option
+            for option in self.job.link
+            if option != RELOCATABLE and not _CUDAS.fullmatch(Path(option).name)
+        ]
         options = ["-o", "program", *link, "-lpthread", "-lm", "-ldl"]
         done = self._run(["g++", "-pie", *objects, *options])
         if not done.status:
             return
         missing = sorted(set(_UNDEFINED.findall(done.output)))
+        registers = [name for name in missing if _REGISTERS.fullmatch(name)]
+        missing = [name for name in missing if name not in registers]
         foreign = [name for name in missing if not _LIBRARY.fullmatch(name)]
-        if not missing or foreign:
+        if not (missing or registers) or foreign:
             what = f"nothing defines {', '.join(foreign[:3])}" if foreign else done.output.strip()[-300:]
             raise CompileError([ToolError(f"the program does not link: {what}; name its other sources")])
         stubs = "".join(
             f'extern "C" int {name}() {{ return __cuda_lsp_missing("{name}"); }}\n' for name in missing
         )
+        stubs += "".join(_REGISTER.replace("NAME", name) for name in registers)
         declared = 'extern "C" int __cuda_lsp_missing(const char*);\n'
         stand_ins = self._compiled(declared + stubs, "stubs.cpp")
         self._do(["g++", "-pie", *objects, stand_ins, *options])

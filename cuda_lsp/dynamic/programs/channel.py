@@ -17,7 +17,7 @@ _KINDS = range(1, 7)
 ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = _KINDS
 _LONGEST = 1 << 20  # bytes of a request: names and arguments
 _HEAD = struct.Struct("<II")
-_LAUNCH = struct.Struct("<9I")
+_LAUNCH = struct.Struct("<12I")
 _POLL = 0.05
 
 
@@ -80,10 +80,10 @@ def _answered(host: Host, kind: int, body: bytes) -> bytes:
 
 
 def _call(body: bytes) -> Call:
-    gx, gy, gz, bx, by, bz, shared, together, length = _LAUNCH.unpack_from(body)
+    gx, gy, gz, bx, by, bz, shared, together, cx, cy, cz, length = _LAUNCH.unpack_from(body)
     name = body[_LAUNCH.size : _LAUNCH.size + length].decode()
     arguments = body[_LAUNCH.size + length :]
-    return Call(name, (gx, gy, gz), (bx, by, bz), shared, arguments, bool(together))
+    return Call(name, (gx, gy, gz), (bx, by, bz), shared, arguments, bool(together), (cx, cy, cz))
 
 
 def _received(channel: socket.socket, size: int, goes_on: Callable[[], bool]) -> bytes | None:

@@ -7,6 +7,7 @@ and its mangled name what it is called.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen
@@ -19,6 +20,7 @@ from cuda_lsp.dynamic.ptx.names import comparable, demangled, kernel_name, stabl
 
 Modules = Sequence[tuple[CompiledModule, CompiledModule]]
 
+_NAMED = 3
 _LIBRARY = "it stands in no source of the program"
 _NOT_WANTED = "another kernel was asked for"
 
@@ -104,6 +106,26 @@ def instances(modules: Modules, known: Sequence[ProgramKernel], wanted: Sequence
             else:
                 kernels[entry] = kernel
     return Instances(_told_apart(kernels), homes, refused)
+
+
+def taken_for_one(modules: Modules) -> tuple[str, ...]:
+    """Kernels and variables of one name that several sources define, each for itself, for people: host code
+    tells us their names alone."""
+    homes: Counter[str] = Counter()
+    for plain, _ in modules:
+        entries = [name for name, f in plain.module.entries.items() if f.linkage != "weak"]
+        variables = [
+            name
+            for name, v in plain.module.variables.items()
+            if v.space in ("global", "const") and v.linkage in ("", "visible") and not name.startswith("$")
+        ]
+        homes.update({*entries, *variables})
+    found = sorted(kernel_name(name) for name, count in homes.items() if count > 1)
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    told = (
+        f"{', '.join(found[:_NAMED])}{more}: several sources have their own, and only the first one's is used"
+    )
+    return (told,) if found else ()
 
 
 def _of_module(compiled: CompiledModule, known: Sequence[ProgramKernel]) -> dict[str, ProgramKernel | None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.compilation.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Detail, RunOutcome
 from cuda_lsp.files import read_text
@@ -66,7 +66,7 @@ class ProgramJob:
     seconds for building and running (``until``: as in ``CheckJob``), ``running``: of them for the run.
     ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes that it may use
     of the host with all that it starts, and of a GPU (0: the usual share of what there is); ``link``: further
-    options of the last build step.
+    options of the last build step; ``RELOCATABLE`` among them: device code of the sources is linked.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -107,9 +107,12 @@ class ProgramJob:
                 for unit in self.built
             )
         return tuple(
-            Unit(path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES)
+            Unit(
+                path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES,
+                relocatable=RELOCATABLE in self.link,
+            )
             for k, path in enumerate((self.path, *self.sources))
-        )
+        )  # fmt: skip
 
     def text_of(self, unit: Unit) -> str:
         """The source's text, which for ``path`` may not be saved yet. Raises OSError."""

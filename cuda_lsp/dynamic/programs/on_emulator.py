@@ -17,7 +17,8 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
-from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, merged
+from cuda_lsp.dynamic.emulator.clusters import ALONE, every, whole
+from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, cluster_size, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.services import ASSERTION
@@ -47,6 +48,7 @@ class Call:
     shared: int
     arguments: bytes
     together: bool = False  # a cooperative launch: all blocks at once
+    cluster: Dim3 = ALONE  # its blocks, where the kernel does not say
 
 
 @define
@@ -67,6 +69,7 @@ class Host:
     launches: int = 0
     before_launch: Callable[[], None] = lambda: None
     _engine: EmulatorEngine = field(factory=EmulatorEngine)
+    _waiting: list[Call] = field(factory=list[Call])  # what kernels launched
     instances: Instances = field(init=False)
     tally: Tally = field(init=False)
     _sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
@@ -94,7 +97,19 @@ class Host:
         return region.start if region else 0
 
     def launch(self, call: Call) -> tuple[int, str]:
-        """Execute one launch. The runtime's error number, and what the kernel printed."""
+        """Execute one launch, then those that its kernel made. The runtime's error number, and what they
+        printed."""
+        error, printed = self._launched(call)
+        while self._waiting and error == SUCCESS:
+            if time.monotonic() > self.deadline:
+                error = TIMEOUT
+                break
+            error, more = self._launched(self._waiting.pop(0))
+            printed += more
+        self._waiting.clear()
+        return error, printed
+
+    def _launched(self, call: Call) -> tuple[int, str]:
         self.launches += 1
         self.before_launch()
         call = evolve(call, entry=stable(call.entry))
@@ -142,7 +157,7 @@ class Host:
         self, call: Call, plain: CompiledModule, optimised: CompiledModule, kernel: ProgramKernel
     ) -> tuple[tuple[int, ...], str, int]:
         """Run the blocks to check. Which they were, what they printed, the error."""
-        blocks = self._sample(call)
+        blocks = self._sample(call, plain)
         before = self.heap.snapshot() if self.heap.used <= _SNAPSHOT else None
         banks = None
         if before is not None:
@@ -159,29 +174,42 @@ class Host:
         if before is not None and races.failure is None:
             self.heap.restore(before)  # results come from one build: O0 and O3 round differently
             return (), "", SUCCESS
+        self._take(races)
         return blocks, races.output, _error(races)
+
+    def _take(self, outcome: RunOutcome) -> None:
+        """What the kernel launched waits until it has ended."""
+        self._waiting += [
+            Call(one.entry, one.grid, one.block, one.shared, one.arguments) for one in outcome.launched
+        ]
 
     def _rest(
         self, call: Call, optimised: CompiledModule, done: frozenset[int], kernel: ProgramKernel | None
     ) -> tuple[str, int]:
-        left = (b for b in range(prod(call.grid)) if b not in done)
-        together = call.together or self._engine.translated(optimised.ptx, call.entry).grid_wide
-        size = len(_all(call)) if together else max(1, _TOGETHER // _config(call).threads)
+        program = self._engine.translated(optimised.ptx, call.entry)
+        cluster = cluster_size(program, call.cluster, call.grid)
+        left = (b for b in every(call.grid, cluster) if b not in done)
+        few = max(1, _TOGETHER // _config(call).threads // prod(cluster)) * prod(cluster)
+        size = len(_all(call)) if call.together or program.grid_wide else few
         printed = ""
         while blocks := tuple(islice(left, size)):
             outcome = self._run(call, optimised, blocks, kernel)
             printed += outcome.output
+            self._take(outcome)
             if outcome.failure is not None:
                 self.problems.setdefault(call.entry, outcome.failure)
                 return printed, _error(outcome)
         return printed, SUCCESS
 
-    def _sample(self, call: Call) -> tuple[int, ...]:
-        """The blocks to check; all of a cooperative launch."""
+    def _sample(self, call: Call, compiled: CompiledModule) -> tuple[int, ...]:
+        """The blocks to check, in whole clusters; all of a cooperative launch."""
         few = None
         if not self.all_blocks and not call.together:
             few = first_and_last_blocks(call.grid, _config(call).threads)
-        return few if few is not None else tuple(_all(call))
+        if few is None:
+            return tuple(_all(call))
+        program = self._engine.translated(compiled.ptx, call.entry)
+        return whole(few, call.grid, cluster_size(program, call.cluster, call.grid))
 
     def _run(
         self,
@@ -207,6 +235,7 @@ class Host:
             banks=banks,
             deadline=max(0.1, self.deadline - time.monotonic()),
             lock_step=kernel.lock_step if kernel else False,
+            cluster=call.cluster,
         )
         program = self._engine.translated(compiled.ptx, call.entry)
         names = argument_names(kernel, list(_split(program, call.arguments))) if kernel else {}

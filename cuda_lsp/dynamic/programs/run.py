@@ -8,41 +8,45 @@ goes wrong becomes a ``problem`` or ``errors`` of the result.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from attrs import evolve
 
 from cuda_lsp.children.sweep import kill_descendants
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import (
+    RELOCATABLE,
+    CompiledModule,
+    CompileError,
+    Interrupted,
+    compile_module,
+)
+from cuda_lsp.dynamic.compilation.linking import link_modules
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import START, Heap
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind
-from cuda_lsp.dynamic.programs.build import RELOCATABLE, build
+from cuda_lsp.dynamic.programs.build import build
 from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
+from cuda_lsp.dynamic.programs.instances import taken_for_one
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
 from cuda_lsp.dynamic.programs.process import crash, end_of, environment_of, input_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
-from cuda_lsp.model import ToolError
 
 Progress = Callable[[str], None]
 
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
-_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
 _LEAST = 1.0  # seconds of a program's run
-_PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
 
 def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
@@ -80,7 +84,7 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
         evolve(run, checks=tuple(evolve(check, headers=headers) for check in run.checks))
         for run in result.runs
     )
-    return evolve(result, runs=runs, notes=(*result.notes, *note))
+    return evolve(result, runs=runs, notes=(*result.notes, *note, *taken_for_one(modules)))
 
 
 def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> tuple[Path, Modules]:
@@ -88,11 +92,21 @@ def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> 
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         made = pool.submit(build, job, toolkit, architecture, end)
         builds = [
-            [pool.submit(_compiled, unit, job, level, toolkit, end) for level in (Level.O0, Level.O3)]
+            (unit, [pool.submit(_compiled, unit, job, level, toolkit, end) for level in (Level.O0, Level.O3)])
             for unit in job.units
             if unit.device
         ]
-        return made.result(), tuple((plain.result(), optimised.result()) for plain, optimised in builds)
+        done = [(unit, plain.result(), optimised.result()) for unit, (plain, optimised) in builds]
+        return made.result(), _linked(done)
+
+
+def _linked(builds: Sequence[tuple[Unit, CompiledModule, CompiledModule]]) -> Modules:
+    """Both builds of each source; of those that are linked with one another, of all together."""
+    alone = tuple((plain, optimised) for unit, plain, optimised in builds if not unit.relocatable)
+    together = [(plain, optimised) for unit, plain, optimised in builds if unit.relocatable]
+    if not together:
+        return alone
+    return *alone, (link_modules([p for p, _ in together]), link_modules([o for _, o in together]))
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
@@ -126,11 +140,9 @@ def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progre
 
 
 def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit, end: float) -> CompiledModule:
-    options, left = evolve(unit.options, arch=job.options.arch), end - time.monotonic()
-    made = compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache, seconds=left)
-    if unit.relocatable and set(_EXTERNAL.findall(made.ptx)) - _PROVIDED:
-        raise CompileError([ToolError(f"{unit.path.name} {RELOCATABLE}")])
-    return made
+    extra = (*unit.options.extra, *((RELOCATABLE,) if unit.relocatable else ()))
+    options, left = evolve(unit.options, arch=job.options.arch, extra=extra), end - time.monotonic()
+    return compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache, seconds=left)
 
 
 def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:

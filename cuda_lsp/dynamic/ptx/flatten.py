@@ -31,6 +31,7 @@ from cuda_lsp.dynamic.ptx.module import (
     TargetList,
     type_size,
 )
+from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
 
 _MAX_NESTING = 100
@@ -38,7 +39,8 @@ MAX_DEPTH = 12  # calls of one function inside one another
 _DEPTHS = (MAX_DEPTH, 6, 3)
 TOO_DEEP = "trap.recursion"  # no PTX: the thread would call the function once more
 MAX_INSTRUCTIONS = 100_000
-EXTERNAL = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+SYSTEM_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+DEVICE_RUNTIME = "__cudaCDP2"  # what functions by which kernels launch kernels begin with
 _NAME = re.compile(r"%[\w$]+(?:\.[xyzw])?|[A-Za-z_$][\w$]*")
 
 
@@ -84,6 +86,7 @@ class FlatKernel:
     ``labels``: name → index of the instruction that follows. ``registers``: name → PTX type.
     ``variables``: shared and local variables and memory-resident parameters by unique name.
     ``targets``: branch tables. ``params``: parameter name → (byte offset, bytes) in the argument block.
+    ``reaches_peers``: addresses may lie in the shared memory of another block of its cluster.
     """
 
     name: str
@@ -94,18 +97,14 @@ class FlatKernel:
     targets: dict[str, tuple[str, ...]] = field(factory=dict[str, tuple[str, ...]])
     params: dict[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
     param_bytes: int = 0
+    reaches_peers: bool = False
 
 
 def flatten(module: PtxModule, entry: str) -> FlatKernel:
     """Inline everything that ``entry`` calls. Raises Untranslatable, KeyError for an unknown entry."""
     function = module.entries[entry]
-    kernel = FlatKernel(entry)
-    for param in function.params:
-        size = param.size or 8
-        start = -(-kernel.param_bytes // param.alignment) * param.alignment
-        kernel.params[param.name] = (start, size)
-        kernel.param_bytes = start + size
-    blank = kernel
+    params, size = parameters_of(function)
+    blank = kernel = FlatKernel(entry, params=params, param_bytes=size)
     for deepest in _DEPTHS:  # a function that calls itself twice doubles with every level
         kernel = evolve(blank, instructions=[], labels={}, registers={}, variables={}, targets={})
         try:
@@ -117,6 +116,7 @@ def flatten(module: PtxModule, entry: str) -> FlatKernel:
     kernel.instructions = [_slots(kernel, flat) for flat in kernel.instructions]
     if any("cc" in flat.code.modifiers for flat in kernel.instructions):
         kernel.registers["%cc"] = "pred"
+    kernel.reaches_peers = any(flat.code.base == "mapa" for flat in kernel.instructions)
     return kernel
 
 
@@ -140,6 +140,18 @@ def _slots(kernel: FlatKernel, flat: FlatInstruction) -> FlatInstruction:
     target, source = (registers, names) if load else (names, registers)
     moved = Instruction(f"mov.{kind}", ", ".join([*target, *source]), code.guard, code.location, code.index)
     return evolve(flat, code=moved)
+
+
+def parameters_of(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], int]:
+    """Each parameter of a kernel: its offset in the block of arguments, and its bytes; the bytes of all."""
+    places: dict[str, tuple[int, int]] = {}
+    end = 0
+    for param in function.params:
+        size = param.size or 8
+        start = -(-end // param.alignment) * param.alignment
+        places[param.name] = (start, size)
+        end = start + size
+    return places, end
 
 
 @define
@@ -250,14 +262,14 @@ class _Inliner:
         callee_name = arguments[0]
         given = listed(arguments[1]) if len(arguments) > 1 and arguments[1].startswith("(") else []
         callee = self.module.functions.get(callee_name)
-        if callee_name in EXTERNAL:
+        if callee_name in SYSTEM_CALLS or callee_name.startswith(DEVICE_RUNTIME):
             return False
         if callee_name.startswith("%"):
             pointer = names.get(callee_name, callee_name)
             self._dispatch(code, pointer, (returns, given), function, index, names, depth)
             return True
         if callee is None or callee.body is None:
-            raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
+            raise Untranslatable(f"call of {kernel_name(callee_name)}, which stands in another source")
         if depth >= _MAX_NESTING:
             raise Untranslatable(f"calls nested deeper than {_MAX_NESTING}")
         if sum(name == callee_name for name, _ in self.calls) >= self.deepest:

@@ -86,13 +86,15 @@ ROWS: tuple[Opcode, ...] = (
     *_rows(Role.VALUE, "set setp selp slct and or xor not cnot lop3 shf shl shr"),
     # 9.7.9: data movement
     *_rows(Role.VALUE, "mov prmt isspacep cvta cvt createpolicy"),
-    *_refused(Role.VALUE, "getctarank istypep"),
+    *_rows(Role.VALUE, "getctarank"),
+    *_refused(Role.VALUE, "istypep"),
     *_rows(Role.EXCHANGE, "shfl.sync vote.sync match.any.sync match.all.sync redux.sync elect.sync"),
     *_refused(Role.VALUE, "shfl vote"),  # of older machines: among the lanes that happen to be there
     *_rows(Role.ACCESS, "ld ldu", Mode.READ),
     *_rows(Role.ACCESS, "st", Mode.WRITE),
-    *_refused(Role.UNCOVERED, "st.async st.bulk multimem"),
-    *_refused(Role.UNCOVERED, "mapa"),  # an address in another block's shared memory
+    *_rows(Role.UNCOVERED, "st.async"),
+    *_refused(Role.UNCOVERED, "st.bulk multimem"),
+    *_rows(Role.UNCOVERED, "mapa"),  # an address in another block's shared memory
     *_rows(Role.HINT, "prefetch prefetchu applypriority"),
     *_rows(Role.UNCOVERED, "discard"),  # a write of nobody knows what
     *_rows(Role.COPY, "cp.async.ca cp.async.cg", Mode.WRITE),
@@ -115,7 +117,8 @@ ROWS: tuple[Opcode, ...] = (
     *_rows(Role.FENCE, "membar fence"),
     *_rows(Role.HINT, "membar.proxy fence.proxy fence.mbarrier_init"),  # of other proxies, or of no access
     *_rows(Role.ACCESS, "atom red", Mode.ATOMIC),
-    *_refused(Role.UNCOVERED, "red.async clusterlaunchcontrol"),
+    *_rows(Role.UNCOVERED, "red.async"),
+    *_refused(Role.UNCOVERED, "clusterlaunchcontrol"),
     *_rows(Role.VALUE, "activemask"),
     *_rows(Role.HINT, "griddepcontrol"),
     *_rows(Role.MBARRIER, "mbarrier"),

@@ -26,7 +26,7 @@ from cuda_lsp.dynamic.emulator.native.structures import Fault as FaultRow
 from cuda_lsp.dynamic.emulator.native.structures import Launch as State
 from cuda_lsp.dynamic.emulator.native.tables import tables_of
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.waits import Threads
+from cuda_lsp.dynamic.emulator.threads import Threads
 
 Array = Any
 
@@ -94,7 +94,7 @@ class NativeLaunch:
 
         self.callback = CALLBACK(call)
         self.registers = _pointers(registers.arrays)
-        self.common = Common(library, memory)
+        self.common = Common(library, memory, services.lanes)
         self.banks = None
         if services.costly is not None:
             services.costly = self.banks = CostlyLog(

@@ -42,7 +42,7 @@ _FUNCTIONS = {
         _NUMBER, (_PLACE, _PLACE, _PLACE, ctypes.c_int32, ctypes.c_int32, _NUMBER, _PLACE, _NUMBER),
     ),
     "log_patterns": (
-        _NUMBER, (_PLACE, ctypes.c_int32, *(_PLACE,) * 6, _NUMBER, _PLACE, _NUMBER),
+        _NUMBER, (_PLACE, _NUMBER, _NUMBER, *(_PLACE,) * 6, _NUMBER, _PLACE, _NUMBER),
     ),
     "log_select": (_NUMBER, (_PLACE, _PLACE, _PLACE, _NUMBER)),
 }  # fmt: skip

@@ -149,11 +149,12 @@ i8 log_select(const Log *log, const u1 *suspected, i8 *columns, i8 room) {
     return count;
 }
 
-/* The accesses of one instruction warp by warp, each pattern once: addresses of its lanes, moved by a multiple of 128
-   bytes (the banks are the same then), flags of those that are there, and how often. `rows`: 32 of each; `table`:
+/* The accesses of one instruction to the `window` bytes of their blocks, warp by warp, each pattern once: addresses of
+   its lanes, moved by a multiple of 128 bytes (the banks are the same then), flags of those that are there, and how
+   often. `rows`: 32 of each; `table`:
    zeros, a power of two many, more than `room`. How many patterns there are, at most `room`; -1: more. */
-i8 log_patterns(const Log *log, i4 number, const i8 *warp, const u4 *lane, const i8 *base, i8 *rows, u4 *active,
-                i8 *counts, i8 room, i8 *table, i8 slots) {
+i8 log_patterns(const Log *log, i4 number, i8 window, const i8 *warp, const u4 *lane, const i8 *base, i8 *rows,
+                u4 *active, i8 *counts, i8 room, i8 *table, i8 slots) {
     i8 found = 0;
     for (i8 r = 0; r < log->records; r++) {
         const Record *record = &log->record[r];
@@ -164,9 +165,12 @@ i8 log_patterns(const Log *log, i4 number, const i8 *warp, const u4 *lane, const
             u4 flags = 0;
             for (; k < last && warp[log->thread[k]] == mine; k++) {
                 i4 t = log->thread[k];
-                row[lane[t]] = log->address[k] - base[t], flags |= (u4)1 << lane[t];
-                if (row[lane[t]] < least) least = row[lane[t]];
+                i8 at = log->address[k] - base[t];
+                if (at < 0 || at >= window) continue;
+                row[lane[t]] = at, flags |= (u4)1 << lane[t];
+                if (at < least) least = at;
             }
+            if (!flags) continue;
             for (int i = 0; i < 32; i++) if (flags >> i & 1) row[i] -= least & ~(i8)127;
             u8 hash = flags;
             for (int i = 0; i < 32; i++) hash = (hash ^ (u8)row[i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;

@@ -15,10 +15,11 @@ import numpy as np
 
 from cuda_lsp.dynamic.emulator.accesses import Costly, WarpRows
 from cuda_lsp.dynamic.emulator.entries import COLUMNS, WIDTHS, Entries, writes
+from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.native.structures import Log as Columns
 from cuda_lsp.dynamic.emulator.native.structures import Record as Row
-from cuda_lsp.dynamic.emulator.records import Record
+from cuda_lsp.dynamic.emulator.records import Record, elsewhere
 from cuda_lsp.dynamic.runs import WARP
 
 Array = Any
@@ -32,8 +33,8 @@ class Common:
     """What the logs of one launch share: warp clocks, by the number that records name them by, and the memory
     of logs that are gone, because the system takes longer to give it anew than a barrier interval takes."""
 
-    def __init__(self, library: Any, memory: Memory) -> None:
-        self.library, self.memory = library, memory
+    def __init__(self, library: Any, memory: Memory, lanes: Lanes) -> None:
+        self.library, self.memory, self.lanes = library, memory, lanes
         self.known: list[Array] = []
         self.spare: list[Columns] = []
         finalize(self, _freed, library, self.spare)
@@ -99,6 +100,9 @@ class NativeLog:
     def since(self) -> int | None:
         return int(self.rows()["sequence"][0]) if self.columns.records else None
 
+    def until(self) -> int | None:
+        return int(self.rows()["sequence"][-1]) if self.columns.records else None
+
     def split(self, done: Array) -> tuple[NativeLog, NativeLog]:
         first, rest = self.empty(), self.empty()
         flags = np.ascontiguousarray(done)
@@ -108,10 +112,17 @@ class NativeLog:
         ))  # fmt: skip
         return first, rest
 
-    def keep(self, kept: NativeLog) -> None:
-        self._done(
-            self.library.log_keep(ctypes.byref(self.columns), ctypes.byref(kept.columns), *self.memory.shared)
-        )
+    def keep(self, kept: NativeLog, shared: bool) -> None:
+        left_out = (0, 0) if shared else self.memory.shared
+        self._done(self.library.log_keep(ctypes.byref(self.columns), ctypes.byref(kept.columns), *left_out))
+
+    def visits(self) -> Array:
+        rows, (threads, address) = self.rows(), self.entries_of_all()
+        away = np.flatnonzero(elsewhere(threads, address, self.common.lanes, self.memory))
+        at = np.searchsorted(rows["start"], away, "right") - 1
+        return np.stack([threads[away].astype(np.int64), address[away], *(
+            rows[name][at].astype(np.int64) for name in ("number", "sequence")
+        )])  # fmt: skip
 
     def first(self, most: int) -> bool:
         rows = self.rows()
@@ -207,8 +218,8 @@ class CostlyLog(Costly):
                 active, counts = np.empty(room, np.uint32), np.empty(room, np.int64)
                 given = (warp, lane, base, rows, active, counts)
                 found = self.log.library.log_patterns(
-                    ctypes.byref(self.log.columns), number, *(a.ctypes.data for a in given), room,
-                    table.ctypes.data, len(table),
+                    ctypes.byref(self.log.columns), number, self.memory.shared_stride,
+                    *(a.ctypes.data for a in given), room, table.ctypes.data, len(table),
                 )  # fmt: skip
             bits = active[:found, None] >> np.arange(WARP, dtype=np.uint32) & 1 == 1
             yield number, [*self.rows.get(number, ()), WarpRows(rows[:found], bits, counts[:found])]

@@ -48,7 +48,7 @@ cudaError_t all_of(const std::vector<std::shared_ptr<CUgraphNode_st>>& nodes) {
 
 // A launch with its arguments as they are now; null: the kernel is not known.
 std::function<cudaError_t()> kept_launch(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                         bool together) {
+                                         Way way) {
     Kernel* kernel = kernel_of(f);
     if (!kernel) return nullptr;
     std::vector<std::string> values;
@@ -56,14 +56,14 @@ std::function<cudaError_t()> kept_launch(const void* f, dim3 grid, dim3 block, v
     return [=]() mutable {
         std::vector<void*> pointers;
         for (auto& value : values) pointers.push_back(&value[0]);
-        return launched(f, grid, block, pointers.data(), shared, together);
+        return launched(f, grid, block, pointers.data(), shared, way);
     };
 }
 
 cudaError_t launched_in(cudaStream_t stream, const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
-                        bool together) {
-    if (!is_captured(stream)) return launched(f, grid, block, arguments, shared, together);
-    auto work = kept_launch(f, grid, block, arguments, shared, together);
+                        Way way) {
+    if (!is_captured(stream)) return launched(f, grid, block, arguments, shared, way);
+    auto work = kept_launch(f, grid, block, arguments, shared, way);
     if (!work) return said(cudaErrorInvalidDeviceFunction);
     add(captured, cudaGraphNodeTypeKernel, work);
     return cudaSuccess;
@@ -109,7 +109,7 @@ API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* ty
 }
 API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*, size_t,
                                        const cudaKernelNodeParams* p) {
-    auto work = kept_launch(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, false);
+    auto work = kept_launch(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, Way());
     return work ? added(node, graph, cudaGraphNodeTypeKernel, work) : said(cudaErrorInvalidDeviceFunction);
 }
 API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*, size_t,
@@ -209,7 +209,7 @@ API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, cu
 #endif
 API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  const cudaKernelNodeParams* p) {
-    auto work = kept_launch(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, false);
+    auto work = kept_launch(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, Way());
     if (!work) return said(cudaErrorInvalidDeviceFunction);
     for (auto& one : exec->nodes)
         if (one.get() == node) {

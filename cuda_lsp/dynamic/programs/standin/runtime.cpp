@@ -110,10 +110,16 @@ cudaError_t said(cudaError_t error) {
     return error;
 }
 
+// How the blocks of a launch run: all at once, or those of a cluster.
+struct Way {
+    bool together = false;
+    dim3 cluster = dim3(1, 1, 1);
+};
+
 // Work for a stream: done at once, unless what the stream does is captured for a graph (`graphs.cpp`).
 cudaError_t in_turn(cudaStream_t stream, cudaGraphNodeType type, std::function<cudaError_t()> work);
 cudaError_t launched_in(cudaStream_t stream, const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
-                        bool together);
+                        Way way);
 
 cudaError_t broken = cudaSuccess;  // why a kernel ended: whoever waits for it is told, again and again
 
@@ -184,14 +190,14 @@ Kernel* kernel_of(const void* function) {
     return &kernel;
 }
 
-cudaError_t launched(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, bool together) {
+cudaError_t launched(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Way way) {
     Kernel* kernel = kernel_of(function);
     if (!kernel) return said(cudaErrorInvalidDeviceFunction);
     unsigned long long threads = (unsigned long long)block.x * block.y * block.z;
     if (!threads || threads > 1024 || block.z > 64 || !grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535)
         return said(cudaErrorInvalidConfiguration);
-    unsigned head[9] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, together,
-                        (unsigned)kernel->name.size()};
+    unsigned head[12] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, way.together,
+                         way.cluster.x, way.cluster.y, way.cluster.z, (unsigned)kernel->name.size()};
     std::string body((const char*)head, sizeof head);
     body += kernel->name;
     for (size_t k = 0; k < kernel->sizes.size(); ++k) body.append((const char*)arguments[k], kernel->sizes[k]);
@@ -243,30 +249,32 @@ API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 }
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                    cudaStream_t stream) {
-    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, false);
+    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, Way());
 }
 API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                         cudaStream_t stream) {
-    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, false);
+    return launched_in(stream, (const void*)kernel, grid, block, arguments, shared, Way());
 }
 
 // ---------------------------------------------------------------------------------------- launches
 
 API cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
                                  cudaStream_t stream) {
-    return launched_in(stream, f, grid, block, arguments, shared, false);
+    return launched_in(stream, f, grid, block, arguments, shared, Way());
 }
 API cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
                                             cudaStream_t stream) {
-    return launched_in(stream, f, grid, block, arguments, shared, true);
+    return launched_in(stream, f, grid, block, arguments, shared, Way{true});
 }
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* f, void** arguments) {
-    bool together = false;
-    for (unsigned k = 0; k < config->numAttrs; ++k)
-        if (config->attrs[k].id == cudaLaunchAttributeCooperative) together = config->attrs[k].val.cooperative;
-        else if (config->attrs[k].id == cudaLaunchAttributeClusterDimension) return said(cudaErrorNotSupported);
-    return launched_in(config->stream, f, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
-                       together);
+    Way way;
+    for (unsigned k = 0; k < config->numAttrs; ++k) {
+        auto& value = config->attrs[k].val;
+        if (config->attrs[k].id == cudaLaunchAttributeCooperative) way.together = value.cooperative;
+        else if (config->attrs[k].id == cudaLaunchAttributeClusterDimension)
+            way.cluster = dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+    }
+    return launched_in(config->stream, f, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, way);
 }
 API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void* data) {
     return in_turn(stream, cudaGraphNodeTypeHost, [=] {
@@ -430,6 +438,7 @@ int attribute(cudaDeviceAttr which) {
         case cudaDevAttrGlobalMemoryBusWidth: return 128;
         case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory: case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrCooperativeLaunch: case cudaDevAttrIntegrated:
+        case cudaDevAttrClusterLaunch:
         case cudaDevAttrConcurrentKernels: case cudaDevAttrStreamPrioritiesSupported:
         case cudaDevAttrMemoryPoolsSupported: return 1;
         default: return 0;
@@ -437,6 +446,14 @@ int attribute(cudaDeviceAttr which) {
 }
 }  // namespace
 
+API cudaError_t cudaOccupancyMaxActiveClusters(int* out, const void*, const cudaLaunchConfig_t*) {
+    *out = attribute(cudaDevAttrMultiProcessorCount);
+    return cudaSuccess;
+}
+API cudaError_t cudaOccupancyMaxPotentialClusterSize(int* out, const void*, const cudaLaunchConfig_t*) {
+    *out = 8;  // as large as every GPU allows
+    return cudaSuccess;
+}
 API cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
     *out = attribute(which);
     return cudaSuccess;
@@ -465,7 +482,7 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
     out->l2CacheSize = 4 << 20;
     out->memoryBusWidth = 128;
     out->unifiedAddressing = out->managedMemory = out->canMapHostMemory = out->concurrentManagedAccess = 1;
-    out->cooperativeLaunch = out->concurrentKernels = out->integrated = 1;
+    out->cooperativeLaunch = out->clusterLaunch = out->concurrentKernels = out->integrated = 1;
 #if CUDART_VERSION < 13000
     out->clockRate = out->memoryClockRate = 1000000;
 #endif
