@@ -62,9 +62,9 @@ class EqualValues:
 
     def _of_rounds(self, value: Lanes) -> Lanes:
         """Lanes that have the same in each round have the same in one."""
-        rounds: Lanes = np.reshape(value, (-1, value.shape[-1])).T
-        columns: Lanes = np.broadcast_to(rounds, (self.lanes, rounds.shape[1]))
-        return self._each((id(value), columns[lane].tobytes()) for lane in range(self.lanes))
+        rounds = value.size // value.shape[-1]
+        rows: Lanes = np.broadcast_to(np.reshape(value, (rounds, -1)), (rounds, self.lanes))
+        return self._each((id(value), rows[:, lane].tobytes()) for lane in range(self.lanes))
 
     def _of_data(self, value: Data) -> Lanes:
         within = {Spread.GRID: self.lanes, Spread.BLOCK: self.threads}.get(value.spread)
