@@ -288,7 +288,8 @@ class Witness:
 
     ``threads`` are threadIdx triples, first site's thread first; ``blocks`` likewise, None when both
     are of one (any) block. ``index`` holds one entry per array dimension (element units), or one
-    byte offset when the array's shape is unknown. ``values`` are parameters and loop counters.
+    byte offset when the array's shape is unknown; none where the place depends on contents. ``values`` are
+    parameters and loop counters.
     ``arguments`` and ``contents`` (array, byte offset, value) are all that was assumed when the two threads
     were replayed, for a run under the same.
     """
@@ -307,7 +308,7 @@ class Witness:
         return self.threads[0] == self.threads[1] and self.blocks is None
 
     def __str__(self) -> str:
-        return f"{self.array}[{']['.join(map(str, self.index))}]"
+        return f"{self.array}[{']['.join(map(str, self.index))}]" if self.index else self.array
 
 
 @frozen

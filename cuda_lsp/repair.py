@@ -30,6 +30,11 @@ class RepairKind(enum.Enum):
     OBJECT = "correct a barrier object"
     GRID_BARRIER = "wait for the whole grid"
 
+    @property
+    def waits(self) -> bool:
+        """Whether threads wait for others that did not before."""
+        return self in (RepairKind.BARRIER, RepairKind.LOCK_STEP, RepairKind.WAIT, RepairKind.GRID_BARRIER)
+
 
 @frozen
 class SourceEdit:

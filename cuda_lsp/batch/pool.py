@@ -156,6 +156,7 @@ def prepare() -> None:
     known = os.environ.get(_THREADS)
     os.environ[_THREADS] = "1"  # no threads: they would not survive a fork
     import_module(_ANALYSIS)
+    import_module("cuda_lsp.static.second_tier")
     if known is None:
         del os.environ[_THREADS]  # what is started under check is nobody's fork
     else:

@@ -15,6 +15,7 @@ from cuda_lsp.frontend.focus import Focus
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
 from cuda_lsp.frontend.parse_problems import Problems
+from cuda_lsp.frontend.same_code import SameCode
 
 
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
@@ -100,3 +101,14 @@ def moved_sites(sites: Sequence[LaunchSite], lines: int, behind: int, path: Path
         else s
         for s in sites
     )
+
+
+def resited(sites: Sequence[LaunchSite], same: SameCode) -> tuple[LaunchSite, ...] | None:
+    """Launch sites in a text with the same code; None: one is written in another way."""
+    found: list[LaunchSite] = []
+    for s in sites:
+        place = same.moved(s.site.range) if s.site else None
+        if s.site and (place is None or same.respelled(s.site.range)):
+            return None
+        found.append(evolve(s, site=evolve(s.site, range=place)) if s.site and place else s)
+    return tuple(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -61,6 +62,12 @@ class KernelSource:
     mangled: str = ""  # of an instantiation: which of the entries that nvcc makes it is
     parameter_types: tuple[str, ...] = ()  # without the names that they have in the text
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
+    overload: str = ""  # which of several kernels of this name
+
+    @property
+    def identity(self) -> str:
+        """Which of its file's kernels it is, whatever its body says."""
+        return self.mangled or f"{self.scope}{self.name}{self.overload}"
 
 
 class Body(NamedTuple):
@@ -213,7 +220,7 @@ class _Finder:
         for end, template in self.templates.items():
             if end not in self.by_end:
                 kernels.append(evolve(template, dependent=True))
-        kernels.sort(key=lambda k: k.offsets)
+        kernels = _told_apart(sorted(kernels, key=lambda k: k.offsets))
         return KernelSources(
             tuple(kernels[: budgets.MOST_KERNELS]),
             tuple(self.templates.values()),
@@ -222,6 +229,15 @@ class _Finder:
             tuple(b for _, b in sorted(self.bodies.items()) if b.end not in self.template_ends),
             max(0, len(kernels) - budgets.MOST_KERNELS),
         )
+
+
+def _told_apart(kernels: Sequence[KernelSource]) -> list[KernelSource]:
+    """Kernels of one name differ in the types of their parameters."""
+    many = Counter((k.scope, k.name) for k in kernels)
+    return [
+        evolve(k, overload=f"({','.join(k.parameter_types)})") if many[k.scope, k.name] > 1 else k
+        for k in kernels
+    ]
 
 
 def spread(instances: Sequence[Instance]) -> Sequence[Instance]:

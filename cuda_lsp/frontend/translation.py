@@ -30,6 +30,7 @@ from cuda_lsp.frontend.focused_reading import (
     moved_problems,
     moved_sites,
     moved_sources,
+    resited,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
@@ -61,6 +62,7 @@ from cuda_lsp.frontend.parse_problems import (
     outside_functions,
     read_problems,
 )
+from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.special_registers import complained, escaped
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
@@ -73,11 +75,12 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_KEPT_SITES = 2  # texts before the last one whose launches are remembered
 _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that clang made of the headers
 _OF_A_READING = (
     "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
-    "_guesses", "_host_key", "_host_sites", "_headers", "_launch_sites", "_elsewhere", "_mentioned",
-    "_surroundings", "_environment", "_failure",
+    "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites", "_elsewhere",
+    "_mentioned", "_surroundings", "_environment", "_failure",
 )  # fmt: skip
 """What reading a text with some guesses comes to."""
 
@@ -96,6 +99,7 @@ class Translation:
         self._escaped: frozenset[str] = frozenset()  # files whose assembly names registers as nvcc has it
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
+        self._sites_of: tuple[tuple[str, tuple[LaunchSite, ...]], ...] = ()  # of the last texts, newest first
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._outside_is_new = False
@@ -286,6 +290,7 @@ class Translation:
             self._digest(focus.offsets, environment)
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
         self._host_key = text_outside(self._sources, self._source)
+        self._sites_of = ((text, self._host_sites), *self._sites_of[1:])
         return True
 
     def _may_focus(self) -> bool:
@@ -393,10 +398,23 @@ class Translation:
         if self._launch_sites is None:
             key = text_outside(self._sources, self._source)
             if key != self._host_key:
-                self._host_sites = self._around.launches(self._source.text, self._mentions())
-                self._host_key = key
+                text, known = self._source.text, self._sites_of if self._host_key is not None else ()
+                same = self._same_sites(known)
+                self._host_sites = self._around.launches(text, self._mentions()) if same is None else same
+                self._host_key, self._sites_of = key, ((text, self._host_sites), *known[:_KEPT_SITES])
             self._launch_sites = self._host_sites
         return self._launch_sites
+
+    def _same_sites(
+        self, known: Iterable[tuple[str, tuple[LaunchSite, ...]]]
+    ) -> tuple[LaunchSite, ...] | None:
+        """The launches of one of the last texts from which white space and comments alone differ."""
+        for before, sites in known:
+            same = SameCode.of(self.path, before, self._source.text)
+            found = resited(sites, same) if same is not None else None
+            if found is not None:
+                return found
+        return None
 
     @property
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from attrs import define, evolve, frozen
 
 from cuda_lsp.barrier_intervals import Meeting, meeting_of
-from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Site, SourceRange
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Severity, Site, SourceRange
 from cuda_lsp.repair import Repair, SourceEdit
 from cuda_lsp.repairs.candidate import Candidate, Places, edited
 from cuda_lsp.repairs.cost import cost
@@ -107,7 +107,8 @@ def suggested(source: Source, report: FileReport, offset: int, trials: Trials) -
 def _comparison(
     source: Source, report: FileReport, candidate: Candidate, text: str, after: FileReport
 ) -> Comparison:
-    return Comparison(report, after, source, Source(source.path, text), candidate.edits)
+    new = Source(source.path, text)
+    return Comparison(report, after, source, new, candidate.edits, waits=candidate.kind.waits)
 
 
 def _mended(
@@ -168,7 +169,10 @@ def composed(
     wanted: Callable[[Candidate], bool] = every_one,
     of: Callable[[Finding], bool] = every_one,
 ) -> Composition:
-    """All findings (``of`` which it is asked) mended that can be, the worst first. ``report``: finished."""
+    """All findings (``of`` which it is asked) mended that can be, the worst first. ``report``: finished.
+
+    Of those that are as bad, missed barriers: before they are mended nobody is made to wait.
+    """
     found = Composition(text, report)
     given_up: set[str] = set()
     counted, most = _Counted(trials), max(_MOST_PROOFS_OF_FILE, _OF_KERNEL * len(report.kernels))
@@ -176,12 +180,16 @@ def composed(
         left = [(f, name) for f, name in identified(found.report.findings) if of(f) and name not in given_up]
         if not left or counted.proofs - len(found.repairs) > most:
             return found
-        finding, name = min(left, key=lambda known: known[0].effective_severity)
+        finding, name = min(left, key=lambda known: _urgency(known[0]))
         step = mended(Source(path, found.text), found.report, finding, counted, wanted)
         if step is None or not step.repair.verified:
             given_up.add(name)
         else:
             found = Composition(step.text, step.report, (*found.repairs, step.repair))
+
+
+def _urgency(finding: Finding) -> tuple[Severity, bool]:
+    return finding.effective_severity, finding.code is not Code.BARRIER_DIVERGENCE
 
 
 def conflict_free(

@@ -2,6 +2,7 @@
 
 Findings are compared by what they say of which places, and places by where they were before the edit. A
 race is its two accesses: it has gone when nothing says of these two, in the whole kernel, that they race.
+Nobody is made to wait in a kernel in which threads are known to miss a barrier or to wait for ever already.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from functools import cached_property
 
 from attrs import frozen
 
-from cuda_lsp.model import FileReport, Finding, KernelReport, Severity, Site, SourceRange, Status, Verdict
+from cuda_lsp.model import (
+    Code,
+    FileReport,
+    Finding,
+    KernelReport,
+    Severity,
+    Site,
+    SourceRange,
+    Status,
+    Verdict,
+)
 from cuda_lsp.repairs.candidate import Edit, Places
 from cuda_lsp.repairs.source import Source
 
@@ -21,13 +32,17 @@ _CERTAIN = (Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED)
 
 @frozen(eq=False)
 class Comparison:
-    """The reports of a text before and after edits. ``after`` may be of the first tier only."""
+    """The reports of a text before and after edits. ``after`` may be of the first tier only.
+
+    ``waits``: the edits make threads wait for others.
+    """
 
     before: FileReport
     after: FileReport
     old: Source
     new: Source
     edits: Sequence[Edit]
+    waits: bool = False
 
     @cached_property
     def _places(self) -> Places:
@@ -36,7 +51,12 @@ class Comparison:
     def promises(self, aim: Finding) -> bool:
         """Whether nothing that is certain yet speaks against the edit."""
         certain = [f for f in self.after.findings if f.status in _CERTAIN]
-        return self.is_readable() and self._is_gone(aim, certain) and not self._added(certain)
+        return (
+            self.is_readable()
+            and self._is_gone(aim, certain)
+            and not self._added(certain)
+            and not self._waits_in_vain(aim)
+        )
 
     def mends(self, aim: Finding) -> bool:
         """Whether the finding has gone, nothing is new, and no verdict is weaker; of finished reports."""
@@ -44,6 +64,7 @@ class Comparison:
             self.is_readable()
             and self._is_gone(aim, self.after.findings)
             and not self._added(self.after.findings)
+            and not self._waits_in_vain(aim)
             and self._keeps_verdicts()
         )
 
@@ -63,6 +84,11 @@ class Comparison:
     def _is_gone(self, aim: Finding, left: Iterable[Finding]) -> bool:
         identity = self._identity(aim, old=True)
         return all(self._identity(finding, old=False) != identity for finding in left)
+
+    def _waits_in_vain(self, aim: Finding) -> bool:
+        """Whether who is to wait may wait for threads that are stuck elsewhere in the kernel."""
+        there = (f for f in self.after.findings if f.kernel == aim.kernel and f.status in _CERTAIN)
+        return self.waits and any(f.code is Code.BARRIER_DIVERGENCE for f in there)
 
     def _added(self, findings: Iterable[Finding]) -> list[Finding]:
         """Those that are new, or worse than they were."""

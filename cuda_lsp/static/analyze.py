@@ -7,14 +7,14 @@ solver processes, which first finish what the keystroke path had to cut, and pub
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
-import math
 import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -31,8 +31,10 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
+from cuda_lsp.static.deadline import interrupted
 from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
-from cuda_lsp.static.opening import Document, Publish, parts, undecided
+from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
+from cuda_lsp.static.pace import Pace
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
@@ -44,6 +46,10 @@ _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x]
 _NOT_INSTANTIATED = (
     "a template that nothing in this file instantiates, and no guess of its arguments compiles"
 )
+
+_PUT_OFF = "it is analysed when nobody types"
+_PATIENCE_S = 5.0
+"""That who asks for a kernel waits for one that was put off."""
 
 
 class Analyzer:
@@ -71,7 +77,11 @@ class Analyzer:
         self._documents: dict[Path, Document] = {}
         self._settings_of: dict[Path, Settings] = {}
         self._reports: OrderedDict[str, KeptReport] = OrderedDict()
+        self._unfollowed: dict[
+            str, tuple[Translation, KernelSource]
+        ] = {}  # cut, and their values not lowered
         self._lock = threading.RLock()
+        self._looked_at = threading.Condition(self._lock)  # kernels that were put off
         self.looked_at: dict[Path, int] = {}  # lines, from 1: what stands there comes first
         self._background = Background(self.settings.solver_processes, self.settings_of, self._answered)
 
@@ -85,47 +95,57 @@ class Analyzer:
 
     def update(
         self, path: Path, text: str, version: int | None = None, *, unit: Path | None = None,
-        said: Publish | None = None,
+        said: Publish | None = None, settled: bool = False,
     ) -> FileReport:  # fmt: skip
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known.
 
         ``unit``: the file in which a header is read, while it is opened; None: one is looked for. ``said`` is
-        told what is known of it then while there is more to come.
+        told what is known of it then while there is more to come. ``settled``: also kernels whose code was
+        decided before; while somebody types these are put off (``has_put_off``).
         """
         started = time.perf_counter()
-        until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
         text, unclosed = closed(path, text) if self._quick else (text, [])
+        pace = self._pace(self._documents.get(path), text, settled)
         document = self._open(path, text, unit)
         translation = document.translation
         self._look_around(path, document, text)
         if said is not None and not document.text:
             document.text, document.version = text, version
-            self._say_in_parts(path, document, until, said)
-        keys, errors, unknown = self._first_tier(translation, until)
+            self._say_in_parts(path, document, pace, said)
+        decided = self._decided_before(document, text) if document.text and self._quick else {}
+        done = self._as_written(document, decided) if pace.decided else frozenset[str]()
+        keys, errors, unknown, waiting = self._first_tier(translation, pace, done)
         errors += unclosed
         hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
         unknown = tuple(k for k in unknown if all(k.range != source.range for source in hidden))
         good: dict[str, list[str]] = {}
         for key, _ in keys:
-            good.setdefault(self._reports[key].base_name, []).append(key)
+            if key in self._reports:
+                good.setdefault(self._reports[key].base_name, []).append(key)
         document.last_good |= good
         vanished = self._vanished(document, text, (*translation.unreadable, *(k.base_name for k in hidden)))
         with self._lock:
             document.keys, document.errors, document.version = [*keys, *vanished], tuple(errors), version
             document.hidden = frozenset(key for key, _ in vanished)
             document.unknown, document.text = unknown, text
+            document.put_off = {
+                **{key: report for key, report in decided.items() if key not in self._reports},
+                **{key: self._earlier(document, s, text) for key, s in waiting if key not in decided},
+            }
+            document.typed_at, document.asked_for = pace.line, False
+            self._looked_at.notify_all()
             document.directives = translation.directives
             document.seconds = time.perf_counter() - started
             self._forget_old()
             return self._report(path, document)
 
     def complete(self, path: Path, text: str) -> FileReport | None:
-        """Read the newest text of a file whole if ``update`` read one kernel only; None: it had all."""
+        """Analyse what ``update`` put off of the newest text, read whole for it; None: nothing was."""
         document = self._documents.get(path)
-        if document is None or not document.translation.is_focused:
+        if document is None or not self.is_partial(path):
             return None
         document.translation.complete(closed(path, text)[0])
-        return self.update(path, text, document.version)
+        return self.update(path, text, document.version, settled=True)
 
     def tried(
         self, path: Path, text: str, *, settled: bool = False
@@ -133,14 +153,17 @@ class Analyzer:
         """What is known of an open file if it had another text, and the keys of what is not finished.
 
         That is what the first tier had to cut; ``settled``: also what the solver has not decided. The file
-        itself stays as it is; from ``update``'s thread. None: the file is not open.
+        itself stays as it is; from ``update``'s thread. None: the file is not open, or the thread was wanted.
         """
         document = self._documents.get(path)
         if document is None:
             return None
         translation = document.translation
+        self._forget_unfollowed()
         translation.reparse(text, focused=self._quick)
-        keys, errors, unknown = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
+        keys, errors, unknown, waiting = self._first_tier(translation, Pace.of_trial())
+        if waiting:
+            return None  # somebody types
         with self._lock:
             imagined = Document(translation, translation.directives, Carried(path), keys=keys)
             imagined.errors, imagined.unknown = tuple(errors), unknown
@@ -176,6 +199,7 @@ class Analyzer:
         document = self._documents.get(path)
         if document is None:
             return 0
+        self._follow_values()
         document.publish = publish
         line = self.looked_at.get(path, 1)
         near = sorted(document.keys, key=lambda place: abs(place[1] - line))
@@ -190,6 +214,9 @@ class Analyzer:
         file's (``budgets.FILE_SHARES``). ``said`` is told what is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
+        while document.put_off:
+            self.update(path, document.text, document.version, settled=True)
+        self._follow_values()
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
         told = work.done()
         for again in (False, True):
@@ -250,12 +277,36 @@ class Analyzer:
             self._background.start()
 
     def kernel(self, path: Path, name: str) -> Kernel | None:
-        """The newest translation of one kernel of an open file."""
+        """The newest translation of one kernel of an open file; waits for one that is put off."""
         document = self._documents.get(path)
+        self._wait_for(path, document, name)
         keys = document.keys if document else []
         return next(
             (k.kernel for key, _ in keys if (k := self._reports.get(key)) and k.kernel.name == name), None
         )
+
+    def has_put_off(self, path: Path) -> bool:
+        """Whether kernels of an open file wait for ``update`` of the same text, decided ones aside."""
+        document = self._documents.get(path)
+        return document is not None and any(not report.refined for report in document.put_off.values())
+
+    def is_partial(self, path: Path) -> bool:
+        """Whether there is something to ``complete``."""
+        document = self._documents.get(path)
+        return document is not None and (document.translation.is_focused or bool(document.put_off))
+
+    def _wait_for(self, path: Path, document: Document | None, name: str) -> None:
+        """Until a kernel is not put off any more, if ``update``'s thread can be told."""
+
+        def is_waited_for() -> bool:
+            return document is not None and any(k.name == name for k in document.put_off.values())
+
+        if document is None or self._learnt is None or not is_waited_for():
+            return
+        document.asked_for = True
+        self._learnt(path)
+        with self._looked_at:
+            self._looked_at.wait_for(lambda: not is_waited_for(), _PATIENCE_S)
 
     def origins(self, path: Path) -> dict[int, tuple[KernelReport, int]]:
         """Shown reports of an open file's kernels, by identity: as they were made, and how far they moved."""
@@ -268,6 +319,7 @@ class Analyzer:
     # ----------------------------------------------------------------------------------- inside
 
     def _open(self, path: Path, text: str, unit: Path | None) -> Document:
+        self._forget_unfollowed()
         document = self._documents.get(path)
         if document is None:
             translation = Translation(path, text, FrontendOptions.of(self.settings_of(path)), unit)
@@ -276,35 +328,83 @@ class Analyzer:
             document.translation.reparse(text, focused=self._quick)
         return document
 
-    def _first_tier(
-        self, translation: Translation, until: float
-    ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...]]:
-        """Every kernel's key and first line, its report known; errors; reports that only say why not."""
-        wanted = keyed(translation)
-        if not all(self._is_known(key, translation) or translation.reads(source) for key, source in wanted):
-            translation.complete()
-            wanted = keyed(translation)
-        keys: list[tuple[str, int]] = []
-        errors: list[ToolError] = list(translation.diagnostics)
-        unknown = [undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
-        for key, source in wanted:
-            if not self._is_known(key, translation):
-                failure = self._analyse(translation, source, key, until)
-                if failure:
-                    errors.append(failure)
-                    unknown.append(undecided(source, failure.message))
-                    continue
-            with self._lock:
-                self._reports.move_to_end(key)
-            keys.append((key, source.range.start.line))
-        return keys, errors, tuple(unknown)
+    def _pace(self, document: Document | None, text: str, settled: bool) -> Pace:
+        if not self._quick:
+            return Pace()
+        if document is None or not document.text:
+            return Pace.of_opening()
+        if document.text != text:
+            return Pace.of_keystroke(document.text, text)
+        return Pace.between_keystrokes(document.typed_at, decided=not (settled or document.asked_for))
 
-    def _say_in_parts(self, path: Path, document: Document, until: float, said: Publish) -> None:
+    def _decided_before(self, document: Document, text: str) -> dict[str, KernelReport]:
+        """Kernels of the newest text that need not be looked at, by key: their code was decided before."""
+        found: dict[str, KernelReport] = {}
+        for key, source in keyed(document.translation):
+            if self._is_known(key, document.translation):
+                continue
+            before, carried = document.put_off.get(key), document.carried
+            if before is None:
+                here = undecided(source, _PUT_OFF, refined=False)
+                report = carried.same(source.identity, text, evolve(here, key=source.digest))
+            else:  # it stood in the text before
+                lines = source.range.start.line - before.range.start.line
+                report = carried.shifted(source.identity, text, lines)
+            if report is not None:
+                found[key] = report
+        return found
+
+    def _as_written(self, document: Document, decided: Container[str]) -> frozenset[str]:
+        """The keys of kernels that were ``decided`` and whose findings quote what is written now."""
+        of_file = keyed(document.translation)
+        respelled = document.carried.is_respelled
+        return frozenset(key for key, s in of_file if key in decided and not respelled(s.identity))
+
+    def _earlier(self, document: Document, source: KernelSource, text: str) -> KernelReport:
+        """What is known of a kernel that is put off."""
+        return document.carried.put_off(source.identity, text, undecided(source, _PUT_OFF, refined=False))
+
+    def _first_tier(
+        self, translation: Translation, pace: Pace, decided: Container[str] = ()
+    ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...], list[Keyed]]:
+        """Keys and first lines of kernels; errors; reports that only say why not; kernels that are put off.
+
+        The reports of all others are known then, but for those ``decided``, by key.
+        """
+        unknown = self._unknown(translation, decided)
+        if not all(translation.reads(source) for _, source in unknown) and not pace.decided:
+            translation.complete()
+            unknown = self._unknown(translation, decided)
+        failures: dict[str, ToolError] = {}
+        readable = [known for known in unknown if translation.reads(known[1])]
+        for number, (key, source) in enumerate(sorted(readable, key=lambda known: pace.nearness(known[1]))):
+            if not pace.begins(number):
+                break
+            failure = self._analyse(translation, source, key, pace, number)
+            if failure:
+                failures[key] = failure
+        waiting = [known for known in self._unknown(translation, decided) if known[0] not in failures]
+        keys = [(key, source.range.start.line) for key, source in keyed(translation) if key not in failures]
+        with self._lock:
+            for key in (key for key, _ in keys if key in self._reports):
+                self._reports.move_to_end(key)
+        told = [undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
+        told += [undecided(source, failures[key].message) for key, source in unknown if key in failures]
+        return keys, [*translation.diagnostics, *failures.values()], tuple(told), waiting
+
+    def _unknown(self, translation: Translation, decided: Container[str]) -> list[Keyed]:
+        return [
+            (key, source)
+            for key, source in keyed(translation)
+            if key not in decided and not self._is_known(key, translation)
+        ]
+
+    def _say_in_parts(self, path: Path, document: Document, pace: Pace, said: Publish) -> None:
         """Analyse the kernels of a file that was just opened, and tell of them as they come."""
         translation, every = document.translation, keyed(document.translation)
         wanted = [known for known in every if not self._is_known(known[0], translation)]
         line = partial(self.looked_at.get, path, 1)
-        for to_come in parts(wanted, line, lambda k, s: self._analyse(translation, s, k, until)):
+        for to_come in parts(wanted, line, lambda k, s: self._analyse(translation, s, k, pace)):
             with self._lock:
                 document.keys = [(k, s.range.start.line) for k, s in every if k in self._reports]
                 document.unknown, document.directives = tuple(to_come), translation.directives
@@ -357,25 +457,52 @@ class Analyzer:
         return [(key, line) for key, line in lines if line is not None]
 
     def _analyse(
-        self, translation: Translation, source: KernelSource, key: str, until: float
+        self, translation: Translation, source: KernelSource, key: str, pace: Pace, number: int = 0
     ) -> ToolError | None:
-        until = max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
         try:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
+            until = pace.until_of(number)
             first = enumerate_kernel(kernel, settings, until=until)
-            if first.cut or is_open(first, kernel) or may_open(first, kernel):
-                kernel = evolve(kernel, followed=_program(translation, source, valued=True))
-            if not first.cut and is_open(first, kernel):
+            open_ = is_open(first, kernel)
+            may_matter = open_ or first.cut or may_open(first, kernel)  # what threads store
+            if (open_ and not first.cut) or (may_matter and pace.whole):
+                kernel = _with_values(kernel, translation, source)
+            if open_ and not first.cut:
                 first = with_stored_values(first, kernel, settings, until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
             return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)
+        if interrupted() or not pace.keeps(number, first.cut):
+            return None
         with self._lock:
             line = source.range.start.line
-            self._reports[key] = KeptReport(kernel, source.base_name, first, first.report, line)
+            self._reports[key] = KeptReport(
+                kernel, source.base_name, source.identity, first, first.report, line
+            )
+            if may_matter and kernel.followed is None:
+                self._unfollowed[key] = translation, source
         return None
+
+    def _follow_values(self) -> None:
+        """Lower once more, with values, what somebody waited for: the background wants them."""
+        with self._lock:
+            wanted = [
+                (self._reports[key], of) for key, of in self._unfollowed.items() if key in self._reports
+            ]
+            self._unfollowed.clear()
+        for known, (translation, source) in wanted:
+            # Code that nests too deeply for it is proved without them.
+            with contextlib.suppress(RecursionError, ctypes.ArgumentError):
+                known.kernel = _with_values(known.kernel, translation, source)
+
+    def _forget_unfollowed(self) -> None:
+        """Their cursors are about to die."""
+        with self._lock:
+            for key in self._unfollowed:
+                self._reports.pop(key, None)
+            self._unfollowed.clear()
 
     def _answered(self, path: Path, key: str, answer: Answer) -> FirstTier | None:
         """Takes in what the background says of a kernel, and publishes it where the kernel still is."""
@@ -398,6 +525,8 @@ class Analyzer:
             known = self._reports.get(key)
             if known:
                 kernels.append(self._with_earlier(document, key, known, line))
+            elif key in document.put_off:
+                kernels.append(document.put_off[key])
         broken = any(error.severity is Severity.ERROR for error in document.errors)
         visible = tuple(without_suppressed(kernel, document.directives) for kernel in kernels)
         return FileReport(
@@ -414,7 +543,7 @@ class Analyzer:
         """A kernel's report where it stands, with what the text before had while that is not decided."""
         if not self._quick:
             return known.at(line)
-        first, name = known.first, known.kernel.mangled or known.kernel.name
+        first, name = known.first, known.identity
         if key in document.hidden:
             return document.carried.hidden(name, document.text, known.at(line))
         broken = bool(known.kernel.errors)
@@ -439,6 +568,10 @@ class Analyzer:
 def _program(translation: Translation, source: KernelSource, valued: bool = False) -> Kernel:
     """The kernel program, its locks and the barriers of its grid understood."""
     return with_critical_sections(with_grid_barriers(translation.lower(source, valued)))
+
+
+def _with_values(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:
+    return evolve(kernel, followed=_program(translation, source, valued=True))
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

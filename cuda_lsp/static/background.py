@@ -17,8 +17,8 @@ from pathlib import Path
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.static import budgets
-from cuda_lsp.static.second_tier import refine_with_second_opinion
-from cuda_lsp.static.solver.solve import Budget, SolverResult
+from cuda_lsp.static.proofs import proof
+from cuda_lsp.static.solver.answer import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.stored_values import first_tier
 from cuda_lsp.static.tiers import FirstTier
@@ -99,8 +99,7 @@ class Background:
             return partial(first_tier, kernel, settings), budgets.HANGING_S
         budget = budget_of(settings)
         launches, gpu = first.report.launches, settings.gpu
-        proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
-        return proof, PATIENCE * budget.kernel
+        return partial(proof, kernel, launches, gpu, budget), PATIENCE * budget.kernel
 
     def close(self) -> None:
         """End the processes for good."""

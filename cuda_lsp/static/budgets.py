@@ -11,12 +11,16 @@ CUDA fixes (lanes of a warp, threads of a block) is in ``model``. It is one tabl
 OPENING_S = 0.25
 """From the text of a file that was just opened to what is published of it."""
 
-TYPING_S = 0.03
-"""The same after a keystroke: with publishing, within 40 ms. What takes longer is told by the background some
-tenths of a second later, and what is known of the text before is shown until then (``carried``)."""
+TYPING_S = 0.024
+"""The same after a keystroke: with what is on its way when it comes and with publishing, within 40 ms. What
+takes longer is told by the background some tenths of a second later, and what is known of the text before is
+shown until then (``carried``)."""
 
 EARLY_S = 0.25
 """Of processor time, from one report of a file that was just opened to the next: something is told soon."""
+
+FIRST_S = 0.04
+"""The same to the first one: what is visible, a few kernels."""
 
 LEAST_EXECUTION_S = 0.02
 """A kernel is executed for as long even when there is no time left: most need no more."""

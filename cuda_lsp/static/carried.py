@@ -9,14 +9,14 @@ decides nothing, and one that differs in white space and comments alone was deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.frontend.source_text import differing
-from cuda_lsp.model import RACES, Finding, KernelReport, Position, SourceRange, Status, Verdict
-from cuda_lsp.static.same_code import SameCode
+from cuda_lsp.model import RACES, Finding, KernelReport, LaunchConfig, Position, SourceRange, Status, Verdict
 
 _REMEMBERED = 3  # analyses before the last one
 Moved = Callable[[SourceRange], "SourceRange | None"]
@@ -73,13 +73,15 @@ class _Decided:
     """An analysis of ``text`` that has finished, and what executing told before.
 
     ``before``: of texts before, whose code was another: the one behind a lone ``/``, or without the statement
-    that somebody began to type, may be that again.
+    that somebody began to type, may be that again. ``respelled``: findings quote code whose white space or
+    comments were edited since.
     """
 
     text: str
     report: KernelReport
     first: _Executed
     before: _Decided | None = None
+    respelled: bool = False
 
     def cut(self, many: int) -> _Decided:
         """With so many before it at most."""
@@ -118,7 +120,10 @@ class Carried:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: dict[str, _Told | _Decided] = {}
-        self._edit: tuple[str, str, Edit] | None = None  # the last one asked for, and its texts
+        self._edits: tuple[str, dict[int, tuple[str, Edit]]] = (
+            "",
+            {},
+        )  # to a text, from older ones
         self._same: tuple[str, dict[int, tuple[str, SameCode | None]]] = ("", {})  # with which older texts
 
     def shown(
@@ -159,6 +164,45 @@ class Carried:
         half_typed = broken and not report.refined and decided is not None
         return _with(evolve(report, findings=()) if half_typed else report, self._follow(kernel, told, text))
 
+    def same(self, kernel: str, text: str, report: KernelReport) -> KernelReport | None:
+        """What was decided of a kernel whose newest ``text`` has the code of that; None: nothing was.
+
+        ``report`` has the place that the kernel has now.
+        """
+        known = self._known.get(kernel)
+        decided = known.decided if isinstance(known, _Told) else known
+        again = self._again(decided, text, report)
+        if again is None:
+            return None
+        self._known[kernel] = again
+        return again.report
+
+    def shifted(self, kernel: str, text: str, lines: int) -> KernelReport | None:
+        """What was decided of a kernel that is what it was in the text before, ``lines`` further down."""
+        known = self._known.get(kernel)
+        if not isinstance(known, _Decided):
+            return None
+        executed = evolve(known.first, lines=known.first.lines + lines)
+        moved = evolve(known, text=text, report=known.report.moved(lines), first=executed)
+        self._known[kernel] = moved
+        return moved.report
+
+    def is_respelled(self, kernel: str) -> bool:
+        """Whether findings that were decided quote code that is written in another way now."""
+        known = self._known.get(kernel)
+        return isinstance(known, _Decided) and known.respelled
+
+    def put_off(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
+        """``report`` of a kernel of ``text`` that is looked at later, with all that was told of it."""
+        known = self._known.get(kernel)
+        if known is None:
+            return report
+        told, launches = _told(known), tuple[LaunchConfig, ...]()
+        if told.decided:
+            moved = self._edit(told.decided.text, text).moved
+            launches = tuple(_launched(moved, launch) for launch in told.decided.report.launches)
+        return _with(evolve(report, launches=launches), self._follow(kernel, told, text))
+
     def surroundings_changed(self) -> None:
         """Headers, or launches in other files: the same code may mean something else now."""
         for kernel, known in self._known.items():
@@ -195,13 +239,16 @@ class Carried:
         before = decided.report
         known = evolve(
             report,
+            launches=report.launches or tuple(_launched(same.moved, launch) for launch in before.launches),
             verdict=before.verdict,
             reasons=before.reasons,
             findings=findings,
             refined=True,
             assumptions=before.assumptions,
         )
-        return _Decided(text, known, _Executed(evolve(report, findings=quick), 0), decided.before)
+        executed = _Executed(evolve(report, findings=quick), 0)
+        respelled = decided.respelled or any(same.respelled(place) for place in _places(before.findings))
+        return _Decided(text, known, executed, decided.before, respelled)
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
         """All that was told, in a newer text."""
@@ -216,9 +263,26 @@ class Carried:
         """Findings of a text in a newer one."""
         if not findings or old is new:
             return findings
-        if self._edit is None or self._edit[0] is not old or self._edit[1] is not new:
-            self._edit = (old, new, Edit.between(self._path, old, new))
-        return _all_moved(findings, self._edit[2].moved)
+        return _all_moved(findings, self._edit(old, new).moved)
+
+    def _edit(self, old: str, new: str) -> Edit:
+        if self._edits[0] is not new:
+            self._edits = (new, {})
+        made = self._edits[1]
+        if id(old) not in made:  # it is kept there, so that no other text has its number
+            made[id(old)] = (old, Edit.between(self._path, old, new))
+        return made[id(old)][1]
+
+
+def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:
+    """A launch where it is written now, if it is."""
+    place = moved(launch.site.range) if launch.site else None
+    return evolve(launch, site=evolve(launch.site, range=place) if launch.site and place else None)
+
+
+def _places(findings: Iterable[Finding]) -> Iterator[SourceRange]:
+    for finding in findings:
+        yield from (site.range for site in (finding.site, *(r.site for r in finding.related)))
 
 
 def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]:

@@ -18,8 +18,8 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import KernelReport, LaunchConfig, Verdict
 from cuda_lsp.static.background import Answer, budget_of
 from cuda_lsp.static.likeness import likeness
-from cuda_lsp.static.second_tier import refine_with_second_opinion
-from cuda_lsp.static.solver.solve import Budget, SolverResult
+from cuda_lsp.static.proofs import proof
+from cuda_lsp.static.solver.answer import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, refined
 
@@ -33,10 +33,14 @@ _SPENT = 0.8
 
 @define
 class KeptReport:
-    """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
+    """One analysed kernel. ``report`` is the newest; positions are those of ``line``.
+
+    ``identity``: which of the file's kernels it is, whatever is written in it.
+    """
 
     kernel: Kernel
     base_name: str
+    identity: str
     first: FirstTier
     report: KernelReport
     line: int
@@ -79,7 +83,7 @@ class KeptReport:
 
     def _answer(self, settings: Settings, budget: Budget) -> SolverResult:
         try:
-            return refine_with_second_opinion(self.kernel, self.report.launches, settings.gpu, budget)
+            return proof(self.kernel, self.report.launches, settings.gpu, budget)
         except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
             reason = f"the solver failed: {type(error).__name__}: {error}"
             return SolverResult(Verdict.UNDECIDED, (reason,))

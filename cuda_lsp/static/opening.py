@@ -40,6 +40,10 @@ class Document:
     text: str = ""
     hidden: frozenset[str] = frozenset()  # keys of kernels that clang cannot make out
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
+    put_off: dict[str, KernelReport] = field(factory=dict[str, KernelReport])
+    """Key → what is shown of a kernel that is looked at when nobody types."""
+    typed_at: int = 1  # line
+    asked_for: bool = False  # somebody waits for a kernel that is put off
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
     publish: Publish | None = None
@@ -49,15 +53,15 @@ def parts(
     wanted: Sequence[Keyed], looked_at: Callable[[], int], analyse: Callable[[str, KernelSource], object]
 ) -> Iterator[list[KernelReport]]:
     """Analyse kernels; from time to time, placeholders for those to come. ``looked_at``: a line, from 1."""
-    left, told = list(wanted), time.thread_time()
+    left, due = list(wanted), time.thread_time() + budgets.FIRST_S
     while left:
         line = looked_at()
         nearest = min(left, key=lambda known: _distance(known[1], line))
         left.remove(nearest)
         analyse(*nearest)
-        if left and time.thread_time() > told + budgets.EARLY_S:
+        if left and time.thread_time() > due:
             yield [undecided(source, _NOT_YET, refined=False) for _, source in left]
-            told = time.thread_time()
+            due = time.thread_time() + budgets.EARLY_S
 
 
 def _distance(source: KernelSource, line: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from attrs import define, evolve, field, frozen
 
@@ -35,7 +35,7 @@ from cuda_lsp.static.deadline import passed
 from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
-from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
+from cuda_lsp.static.diagnostics.catalogue import MISTAKES, Diagnostic, advice, is_wanted
 from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.incomplete import incomplete_findings, taken_as_meant
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
@@ -53,7 +53,7 @@ from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
-from cuda_lsp.static.solver.solve import SolverResult
+from cuda_lsp.static.solver.answer import SolverResult
 
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
@@ -263,6 +263,7 @@ class _Executions:
         budget = Budget(milliseconds=self.settings.enumeration_budget, until=share)
         trace = execute(self.kernel, launch, arguments, self.settings.gpu, budget)
         self.missed = self.missed or trace.late
+        trace.until = self.until
         if self.kernel.errors:
             # What broken text leaves unknown is noise while it is being typed, and dear to compare.
             for path in trace.paths:
@@ -272,8 +273,7 @@ class _Executions:
     def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
         """All that an execution tells."""
         accusing = self._accusing(trace)
-        asked = () if self.kernel.errors or self.late else advice(self.settings)
-        return (*accusing, *(found for diagnostic in asked for found in diagnostic(trace)))
+        return (*accusing, *self._told(trace, advice(self.settings)))
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
         """What a launch shows to be wrong for every argument, ``wanted`` or not; conflicts if some are."""
@@ -288,9 +288,17 @@ class _Executions:
         begun = comparing.seconds
         order = (*race_findings(trace, comparing), *barrier_findings(trace))
         self._comparing -= begun - comparing.seconds
-        # What broken text does to addresses is no news to its author.
-        asked = () if self.kernel.errors or self.late else MISTAKES
-        return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
+        return (*order, *self._told(trace, MISTAKES))
+
+    def _told(self, trace: Trace, diagnostics: Sequence[Diagnostic]) -> list[Diagnosis]:
+        """What they say, one after the other while there is time."""
+        found: list[Diagnosis] = []
+        for diagnostic in diagnostics:
+            # What broken text does to addresses is no news to its author.
+            if not self.kernel.errors and not self.late:
+                found += diagnostic(trace)
+                self.missed = self.missed or trace.late
+        return found
 
 
 def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:

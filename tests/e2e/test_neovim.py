@@ -223,6 +223,40 @@ def test_barrier_typed_and_deleted_moves_the_race(
     terminal.type(":qa!\r")
 
 
+def test_the_repair_that_is_chosen_mends_the_race(neovim: Neovim) -> None:
+    neovim.wait_for_diagnostics(True)
+    neovim.choose(STORE_LINE + 1, r"Insert __syncthreads\(\);")
+    neovim.wait_for_line(STORE_LINE + 1, "    __syncthreads();")
+    neovim.wait_for_diagnostics(False)
+    neovim.terminal.type(":qa!\r")
+
+
+def test_a_finding_is_silenced_by_its_action(neovim: Neovim) -> None:
+    neovim.wait_for_diagnostics(True)
+    neovim.choose(STORE_LINE + 1, "Ignore shared-race here")
+    neovim.wait_for_diagnostics(False)
+    assert any("// cuda-lsp: ignore[shared-race] reason" in line for line in neovim.lines())
+    neovim.terminal.type(":qa!\r")
+
+
+LENSES = """map(luaeval("vim.lsp.codelens.get(0)"), {_, l -> get(get(l, "command", {}), "title", "")})"""
+
+
+def test_the_lens_above_the_kernel_tells_its_verdict(neovim: Neovim) -> None:
+    neovim.wait_for_diagnostics(True)
+    titles: list[str] = []
+
+    def told() -> bool:
+        neovim.terminal.type(":lua vim.lsp.codelens.refresh()\r")
+        time.sleep(0.3)
+        titles[:] = neovim.evaluate(LENSES)
+        return any("racy" in title for title in titles)
+
+    neovim.until(told, f"a lens with the verdict: {titles}")
+    assert any("Run dynamic check" in title for title in titles)
+    neovim.terminal.type(":qa!\r")
+
+
 HEADER = """// __global__ in a comment alone is none
 template <typename T>
 __global__ void turned(T* out) {

@@ -13,6 +13,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+_OF_PROCESS = 2  # clock_getcpuclockid(3): the scheduler's clock of a whole process
+
 PATIENCE = 60.0
 """Seconds for what must come: not how fast the server is, but when it hangs for certain."""
 
@@ -202,6 +204,12 @@ class Client:
             self.request("shutdown", None)
         self.notify("exit", None)
         return self.process.wait(PATIENCE)
+
+    def processor_seconds(self) -> float:
+        """Processor time that the server and its analysis process have used so far; Linux only."""
+        server = self.process.pid
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        return sum(time.clock_gettime(~int(pid) << 3 | _OF_PROCESS) for pid in (server, *children))
 
     @property
     def stderr(self) -> str:

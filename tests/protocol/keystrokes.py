@@ -57,6 +57,7 @@ class Typist:
         self.text = text
         self.random = random.Random(seed)
         self.milliseconds: list[float] = []
+        self.processor_ms: list[float] = []  # of the server and its analysis process, until the client knows
         self.complaints: list[str] = []
         client.open(name, text)
         client.settled(name, 1, 120)
@@ -155,11 +156,13 @@ class Typist:
     def _make(self, edit: Edit) -> None:
         start, end = (_position(self.text, place) for place in (edit.start, edit.end))
         self.text = self.text[: edit.start] + edit.text + self.text[edit.end :]
+        used = self.client.processor_seconds()
         began = time.perf_counter()
         version = self.client.edit(self.name, start, end, edit.text)
         self._texts[version] = (self.text, edit.calm)
         moment, _ = self.client.published(self.name, version)
         self.milliseconds.append(1e3 * (moment - began))
+        self.processor_ms.append(1e3 * (self.client.processor_seconds() - used))
 
     # --------------------------------------------------------------------------------- judging
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status
+from cuda_lsp.frontend.same_code import SameCode
+from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status, Verdict
 from cuda_lsp.static import carried
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.carried import Edit
-from cuda_lsp.static.same_code import SameCode
 
 PATH = Path("k.cu")
 TEXT = """// rows of a matrix
@@ -301,3 +301,18 @@ def test_what_was_decided_stays_so_while_the_solver_looks_again(analyzer: Analyz
     text = TEXT.replace("= in[t];", "= in[t]; ")
     for _ in range(3):
         assert all(kernel.refined for kernel in analyzer.update(PATH, text).kernels)
+
+
+def test_a_racy_kernel_does_not_take_the_verdict_of_another_of_its_name() -> None:
+    head = "__global__ void k(int* out, int n, int pitch) {"
+    racy = "  out[blockIdx.x * pitch + threadIdx.x % (n * 64)] = 1;"
+    free = "  int i = blockIdx.x * 256 + threadIdx.x;\n  if (i < n) out[i] = i;"
+    text = "".join(f"namespace {n} {{\n{head}\n{body}\n}}\n}}\n" for n, body in (("x", racy), ("y", free)))
+    text += "void f(int* o, int n, int p) { x::k<<<4, 256>>>(o, n, p); y::k<<<4, 256>>>(o, n, p); }\n"
+    editor = Analyzer(quick=True)
+    editor.update(PATH, text)
+    settled = [(k.verdict, len(k.findings)) for k in editor.settle(PATH).kernels]
+    assert settled == [(Verdict.RACY, 1), (Verdict.RACE_FREE, 0)]
+    for typed in (f"\n{text}", text.replace("  out[", "   out[")):
+        assert [(k.verdict, len(k.findings)) for k in editor.update(PATH, typed).kernels] == settled
+    editor.shutdown()

@@ -23,6 +23,7 @@ TEXT = "".join(KERNEL.format(n=n) for n in range(4)) + "void go(int *a) { k0<<<1
 
 def opened(looked_at: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[FileReport], FileReport]:
     """What is told of a file while it is opened, and in the end; each kernel is a part."""
+    monkeypatch.setattr(budgets, "FIRST_S", -1.0)
     monkeypatch.setattr(budgets, "EARLY_S", -1.0)
     analyzer, path = Analyzer(Settings(solver=False), quick=True), Path("/p/a.cu")
     told: list[FileReport] = []

@@ -3,12 +3,14 @@
 A change is queued and analysed at once; a newer version replaces one that waits. The first tier is
 told as soon as it is there, the solver's answers later, and only what differs from what was told
 before. A keystroke inside a kernel reads that kernel only; a pause in the typing reads the whole text.
+What a keystroke had no time for follows when nothing else is to be done, and ends when somebody types.
 Reports of older versions are never told. The client itself moves old squiggles with the text until
 new ones come, so nothing is cleared in between.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import logging
@@ -24,6 +26,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport
 from cuda_lsp.server.analysis.slate import Slate
 from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.deadline import yielding
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +55,13 @@ class Listener:
 
 @frozen
 class _Change:
+    """``again``: the text was analysed before, and there is more to find of it, or to know."""
+
     uri: str
     path: Path
     text: str
     number: int
+    again: bool = False
 
 
 @define(eq=False)
@@ -93,6 +99,7 @@ class Documents:
         self._trials: deque[_Trial] = deque()
         self._closing: list[tuple[str, Path]] = []
         self._outdated: set[Path] = set()  # documents whose headers are to be read again
+        self._urgent = False  # somebody has typed since the thread last looked
         self._condition = threading.Condition()
         usual = threading.stack_size(_STACK)
         threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True).start()
@@ -104,6 +111,7 @@ class Documents:
             known = self._open.setdefault(uri, _Open(path, number))
             known.number, known.text = number, text
             self._waiting[uri] = _Change(uri, path, text, number)
+            self._urgent = True
             self._condition.notify_all()
 
     def close(self, uri: str) -> None:
@@ -113,6 +121,7 @@ class Documents:
             self._waiting.pop(uri, None)
             if known:
                 self._closing.append((uri, known.path))
+            self._urgent = True
             self._condition.notify_all()
 
     def look(self, path: Path, line: int) -> None:
@@ -173,6 +182,7 @@ class Documents:
                 closing, self._closing = self._closing, []
                 change = self._waiting.popitem(last=False)[1] if self._waiting else None
                 trial = self._trials.popleft() if self._trials and not change else None
+                self._urgent = any(not waiting.again for waiting in self._waiting.values())
             for uri, path in closing:
                 self.analyzer.close(path)
                 self._listener.closed(uri)
@@ -193,22 +203,31 @@ class Documents:
         with self._condition:
             for uri, known in self._open.items():
                 if known.path == path:
-                    self._waiting.setdefault(uri, _Change(uri, path, known.text, known.number))
+                    self._waiting.setdefault(uri, _Change(uri, path, known.text, known.number, again=True))
             self._condition.notify_all()
 
     def _complete(self) -> None:
-        """Read the texts whole of which the last keystrokes read one kernel."""
+        """Analyse what the last keystrokes put off, until there is something else to do."""
         with self._condition:
             known = [_Change(uri, d.path, d.text, d.number) for uri, d in self._open.items()]
         for change in known:
-            self._guarded(change, partial(self.analyzer.complete, change.path, change.text))
+            analysis = partial(self.analyzer.complete, change.path, change.text)
+            with yielding(self._has_work):
+                while self.analyzer.is_partial(change.path) and not self._has_work():
+                    self._guarded(change, analysis)
 
     def _analyse(self, change: _Change) -> None:
         known = self._open.get(change.uri)
         opened = known is not None and known.report is None
-        self._guarded(change, partial(self._update, change))
+        with yielding(self._is_urgent) if change.again else contextlib.nullcontext():
+            self._guarded(change, partial(self._update, change))
+        if self.analyzer.has_put_off(change.path):
+            self._again(change.path)
         if opened:
             return_memory()
+
+    def _is_urgent(self) -> bool:
+        return self._urgent
 
     def _update(self, change: _Change) -> FileReport:
         if change.path in self._outdated:
@@ -221,7 +240,7 @@ class Documents:
         known = self._open.get(trial.uri)
         if known is not None and known.number == trial.number:
             try:
-                with self._slate.at(trial.asked):
+                with self._slate.at(trial.asked), yielding(self._is_urgent):
                     trial.answer = self.analyzer.tried(trial.path, trial.text, settled=trial.settled)
             except Exception:
                 log.exception("analysis of a repair of %s failed", trial.path)
@@ -229,17 +248,22 @@ class Documents:
 
     def _guarded(self, change: _Change, analysis: Callable[[], FileReport | None]) -> None:
         """Do something about a document's text, and tell what comes of it."""
+        deliver = partial(self._deliver, change.uri)
         try:
             with self._slate.at(change.number):
                 report = analysis()
+                if report is None:
+                    return
+                deliver(report)
+                if not self._is_outdated(change):  # otherwise the newer text asks for what it needs
+                    self.analyzer.refine(change.path, deliver)
         except Exception as error:
             log.exception("analysis of %s failed", change.path)
             self._listener.failed(change.uri, change.number, error)
-            return
-        if report is not None:
-            deliver = partial(self._deliver, change.uri)
-            deliver(report)
-            self.analyzer.refine(change.path, deliver)
+
+    def _is_outdated(self, change: _Change) -> bool:
+        waiting = self._waiting.get(change.uri)
+        return waiting is not None and not waiting.again
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:

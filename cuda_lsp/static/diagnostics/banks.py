@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 
 from cuda_lsp.model import BankReport, Code, Mode, Site, Space, Status
 from cuda_lsp.static import budgets
+from cuda_lsp.static.deadline import passed
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
@@ -44,8 +45,13 @@ MAX_BYTES = 16
 
 
 def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
-    """One report per shared-memory site and mode, in order of the text."""
-    reports = [_report(trace, accesses) for accesses in _by_site(trace)]
+    """One report per shared-memory site and mode, in order of the text, until ``trace.until``."""
+    reports: list[SiteBanks] = []
+    for accesses in _by_site(trace):
+        if passed(trace.until):
+            trace.late = True
+            break
+        reports.append(_report(trace, accesses))
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
 

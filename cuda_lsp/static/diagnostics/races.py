@@ -21,6 +21,7 @@ from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.data_collisions import data_collision
+from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
 from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
@@ -32,7 +33,10 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 
 @frozen(eq=False)
 class Race:
-    """A pair of accesses that races; ``collision`` is its witness, None when addresses are data."""
+    """A pair of accesses that races; ``collision`` is its witness, None when addresses are data.
+
+    ``met``: then, a lane of each that surely meet, wherever that is.
+    """
 
     first: Access
     second: Access
@@ -41,6 +45,8 @@ class Race:
     collision: Collision | None = None
     reason: str | None = None
     decided: int = 0
+    met: tuple[int, int] | None = None
+    same_value: bool = False
 
     @property
     def decided_first(self) -> int:
@@ -102,8 +108,7 @@ def _rank(race: Race) -> tuple[object, ...]:
     modes = (late.mode, early.mode) if _swapped(race) else (early.mode, late.mode)
     kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(*modes)]
     a, b = sorted((race.first.sequence, race.second.sequence))
-    harmless = race.collision is not None and race.collision.same_value
-    return (race.status is not Status.PROVED, harmless, race.between_blocks, kind, b, a)
+    return (race.status is not Status.PROVED, race.same_value, race.between_blocks, kind, b, a)
 
 
 def _settled(trace: Trace, race: Race, paths: int) -> Race:
@@ -227,7 +232,8 @@ def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
         decided = max(c.first.decided, c.second.decided)
         both = c.first.drawn is not None and c.second.drawn is not None
         if c.sure and (group.between_blocks or not both):  # one block need not draw both numbers
-            yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided)
+            same = c.same_value
+            yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided, None, same)
         elif any(d.weak for d in doubts):
             trace.not_decided(_unsure_pair(c.first, c.second, next(d.reason for d in doubts if d.weak)))
         else:
@@ -247,7 +253,13 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
         if found is None:
             continue
         a, b, doubt = found
-        if doubt.weak:
+        met = meeting(a, b, group.lanes, group.agent, group.between_blocks, trace)
+        if met is not None:
+            alike = same_value(a, b, met, trace)
+            yield Race(
+                a, b, Status.PROVED, group.between_blocks, None, None, max(a.decided, b.decided), met, alike
+            )
+        elif doubt.weak:
             trace.not_decided(_unsure_pair(a, b, doubt.reason))
         else:
             yield Race(a, b, Status.POSSIBLE, group.between_blocks, None, doubt.reason)
@@ -348,9 +360,13 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     c = race.collision
     doubt = None if race.reason is None else OnData(race.reason)
     if c is None:
+        seen = None if race.met is None else _somewhere(trace, race, early)
+        same = race.same_value and seen is not None
+        remedy = words.remedy(race.between_blocks, False, early is late, early.site == late.site)
         return race_between(
-            trace.kernel.name, trace.launch, early.array, early, late, None, race.status, doubt=doubt
-        )
+            trace.kernel.name, trace.launch, early.array, early, late, seen, race.status, doubt=doubt,
+            remedy=remedy, same_value=same, told_same=same,
+        )  # fmt: skip
     if not _recheck(c):
         trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
         return None
@@ -372,6 +388,15 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
         remedy=remedy, warp=warp, same_value=c.same_value, told_same=c.same_value, swapped=_swapped(race),
     )  # fmt: skip
+
+
+def _somewhere(trace: Trace, race: Race, early: Access) -> Witness:
+    """Two threads that meet at a place that has no number."""
+    assert race.met is not None
+    a, b = race.met if early is race.first else race.met[::-1]
+    blocks = (trace.block(a), trace.block(b))
+    together = None if blocks == (trace.blocks[0], trace.blocks[0]) else blocks
+    return Witness((trace.thread(a), trace.thread(b)), together, early.array.name, (), _values(early, a))
 
 
 def _positions(a: Access, lane: int) -> Lanes:

@@ -100,6 +100,11 @@ class Phases:
             self.places.append((barrier, which))
         return found
 
+    def is_full(self, phase: int) -> bool:
+        """Whether all arrivals have come that a phase counts."""
+        filling, expected = self.filled.get(phase), self.expected(phase)
+        return filling is not None and expected is not None and filling.arrived >= expected
+
     def expected(self, phase: int) -> int | None:
         """How many arrivals complete a phase."""
         barrier, which = self.places[phase]

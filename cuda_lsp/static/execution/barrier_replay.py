@@ -41,6 +41,7 @@ class Replay:
         self.times = [[-1] for _ in labels]
         self.knowledge: list[list[Ints]] = [[np.array(k)] for k in self.known]
         self.completed = [[frozenset(c)] for c in self.complete]
+        self.passed: list[tuple[int, Operation, int]] = []  # class, wait, incomplete phase
 
     def run(self) -> None:
         """Until nobody gets on."""
@@ -67,6 +68,22 @@ class Replay:
                 phase = self._awaited(c, operation)
                 if phase is not None:
                     self.phases.filled.setdefault(phase, Filling())
+                    return int(self.first[c]), operation, phase
+        return None
+
+    def overtaken(self) -> tuple[int, Operation, int] | None:
+        """A wait with a parity that goes on only before a phase is complete: thread, wait, phase.
+
+        Nothing makes it come first, and the phase behind that is never complete: who comes late, as the last
+        to arrive does, waits for ever.
+        """
+        for c, operation, phase in self.passed:
+            filling = self.phases.filled.get(phase)
+            key, number = self.phases.places[phase]
+            behind = self.phases.phase(key, number + 1)
+            if self.phases.is_full(phase) and not self.phases.is_full(behind):
+                seen = filling.seen if filling is not None else None
+                if seen is not None and seen[c] <= operation.sequence:
                     return int(self.first[c]), operation, phase
         return None
 
@@ -112,14 +129,22 @@ class Replay:
         thread = self.first[c]
         if o.parity is None:
             return int(o.phase[thread])
-        key, number = int(o.object[thread]), 0
-        phases = self.phases.phase
-        while phases(key, number) in self.complete[c]:
+        number = self._first_unknown(c, o)
+        key = int(o.object[thread])
+        return self.phases.phase(key, number) if number & 1 == int(o.parity[thread]) & 1 else None
+
+    def _first_unknown(self, c: int, o: Operation) -> int:
+        """Which phase of its barrier is the first that class ``c`` does not know to be complete."""
+        key, number = int(o.object[self.first[c]]), 0
+        while self.phases.phase(key, number) in self.complete[c]:
             number += 1
-        return phases(key, number) if number & 1 == int(o.parity[thread]) & 1 else None
+        return number
 
     def _wait(self, c: int, o: Operation) -> bool:
         phase = self._awaited(c, o)
+        if phase is None:
+            found = self.phases.phase(int(o.object[self.first[c]]), self._first_unknown(c, o))
+            self.passed.append((c, o, found))
         if phase is None or self.lost:
             return True
         key, number = self.phases.places[phase]

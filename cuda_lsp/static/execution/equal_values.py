@@ -67,11 +67,13 @@ class EqualValues:
         return self._each((id(value), rows[:, lane].tobytes()) for lane in range(self.lanes))
 
     def _of_data(self, value: Data) -> Lanes:
-        within = {Spread.GRID: self.lanes, Spread.BLOCK: self.threads}.get(value.spread)
-        if within is not None:
-            return self._each((value.serial, lane // within) for lane in range(self.lanes))
+        if value.spread is Spread.GRID:
+            return np.full(self.lanes, self._number((value.serial, 0)))
         made = self._made(value) if value.made is not None else None
-        return self._each((value.serial, lane) for lane in range(self.lanes)) if made is None else made
+        if made is not None:
+            return made
+        within = self.threads if value.spread is Spread.BLOCK else 1
+        return self._each((value.serial, lane // within) for lane in range(self.lanes))
 
     def _made(self, value: Data) -> Lanes | None:
         assert value.made is not None

@@ -269,6 +269,8 @@ class SplitBarriers:
             if full and phase not in bound:
                 block.base.add(phase)
         stuck = replay.stuck()
+        if stuck is None and not block.lost:
+            self._judge_late(machine, b, replay)
         if stuck is None or block.lost:
             return
         thread, operation, phase = stuck
@@ -283,6 +285,20 @@ class SplitBarriers:
         )
         why += "one comes" if arrived == 1 else f"{arrived or 'none'} come"
         lane = b * self.threads + thread
+        machine.path.divergences.append(Divergence(operation.barrier, lane, lane, False, None, why))
+
+    def _judge_late(self, machine: Execution, b: int, replay: Replay) -> None:
+        """Who waits in vain when others were quicker."""
+        overtaken = replay.overtaken()
+        if overtaken is None:
+            return
+        thread, operation, phase = overtaken
+        site, lane = operation.barrier.site, b * self.threads + thread
+        parity = self.phases.places[phase][1] & 1
+        why = (
+            f"{site.text} waits for ever if it comes late: nothing makes it come before the phase with "
+            f"parity {parity} is complete, and the next phase never is"
+        )
         machine.path.divergences.append(Divergence(operation.barrier, lane, lane, False, None, why))
 
     def _check_own(self, machine: Execution, b: int, block: _Block) -> None:

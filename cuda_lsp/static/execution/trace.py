@@ -214,7 +214,8 @@ class Trace:
     """Everything executed. ``undecided``: why it is not the whole truth, for people, no duplicates.
 
     ``excluded``: an assumption of the source fails under this launch and these arguments. ``whole``: what
-    the executed blocks do is what all blocks of the launch do. ``late``: it was cut when somebody waited.
+    the executed blocks do is what all blocks of the launch do. ``late``: it was cut when somebody waited, or
+    looking at it was, at ``until`` (of ``time.thread_time``).
     """
 
     kernel: Kernel
@@ -227,6 +228,7 @@ class Trace:
     warp_synchronous: bool = False
     whole: bool = True
     late: bool = False
+    until: float = math.inf
     ticketed: set[frozenset[SourceRange]] = field(factory=set[frozenset[SourceRange]])
     """Pairs of places that only the numbers drawn from a counter keep apart."""
     equal: EqualValues = field(init=False)

@@ -10,7 +10,7 @@ from cuda_lsp.model import LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.solver.query import Stats
+from cuda_lsp.static.solver.answer import Stats
 from cuda_lsp.static.solver.tactics.pair import Sites, sites_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Copies, Problem, problem, refuted, shared_level

@@ -21,6 +21,7 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
 from cuda_lsp.static.exact.threads import Thread
+from cuda_lsp.static.solver.answer import Stats
 from cuda_lsp.static.solver.tickets import number_facts
 from cuda_lsp.static.solver.watch import WATCH
 from cuda_lsp.static.symbolic import terms as t
@@ -53,16 +54,6 @@ class Answer:
 
 REFUTED = Answer(Outcome.REFUTED)
 UNKNOWN = Answer(Outcome.UNKNOWN)
-
-
-@define
-class Stats:
-    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``."""
-
-    pairs: int = 0
-    refuted: int = 0
-    queries: int = 0
-    seconds: float = 0.0
 
 
 _CANCELED = "canceled"

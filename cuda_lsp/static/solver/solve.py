@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.model import Code, LaunchConfig, Status
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
@@ -23,13 +23,14 @@ from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
+from cuda_lsp.static.solver.answer import Budget, SolverResult, Stats
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.copies import endless_copies, own_copies
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
-from cuda_lsp.static.solver.query import Query, Stats
+from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
@@ -43,35 +44,6 @@ from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.values import forget
-
-
-@frozen
-class Budget:
-    """Limits in seconds of ``work``. ``launches``: how many known launches are looked at."""
-
-    kernel: float = budgets.KERNEL_S
-    query: float = budgets.QUERY_S
-    launches: int = budgets.MOST_LAUNCHES
-
-
-@frozen
-class SolverResult:
-    """What the solver says of a kernel.
-
-    ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free for every
-    launch of the target as well. ``reasons``: why it is undecided. ``assumptions``: what a proof took
-    for granted, for people.
-    """
-
-    verdict: Verdict
-    reasons: tuple[str, ...] = ()
-    findings: tuple[Diagnosis, ...] = ()
-    stats: Stats = field(factory=Stats)
-    every_launch: bool = False
-    assumptions: tuple[str, ...] = ()
-    not_settled: frozenset[SourceRange] = frozenset()  # barriers that threads may miss
-    mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
-
 
 _lock = Lock()  # Z3's global context and the term table are not thread-safe
 

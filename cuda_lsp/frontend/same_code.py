@@ -62,6 +62,26 @@ class SameCode:
         start, end = self._begins(stretch.start), self._ends(stretch.end)
         return SourceRange(stretch.path, start, end) if start and end else None
 
+    def respelled(self, stretch: SourceRange) -> bool:
+        """Whether white space or comments within a stretch of the old text are others now."""
+        if stretch.path != self.path:
+            return False
+        first, last = self._letters_before(stretch.start), self._letters_before(stretch.end)
+        if first >= last:
+            return False
+        old, new = (part[of[first] : of[last - 1] + 1] for part, of in self._parts())
+        return old != new
+
+    def _parts(self) -> tuple[tuple[str, list[int]], tuple[str, list[int]]]:
+        return (self.old, self.places[0]), (self.new, self.places[1])
+
+    def _letters_before(self, place: Position) -> int:
+        """How many letters of code of the stretch that differs stand before a place of the old text."""
+        inside = self._offset(place)
+        if isinstance(inside, int):
+            return bisect_left(self.places[0], inside)
+        return 0 if place.line < self.first else len(self.places[0])
+
     def _begins(self, place: Position) -> Position | None:
         inside = self._offset(place)
         if isinstance(inside, Position):

@@ -1,0 +1,47 @@
+"""What the solver is asked with and what it says, as data: who hands it on need not import the solver."""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from cuda_lsp.model import SourceRange, Verdict
+from cuda_lsp.static import budgets
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+
+
+@frozen
+class Budget:
+    """Limits in seconds of ``work``. ``launches``: how many known launches are looked at."""
+
+    kernel: float = budgets.KERNEL_S
+    query: float = budgets.QUERY_S
+    launches: int = budgets.MOST_LAUNCHES
+
+
+@define
+class Stats:
+    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``."""
+
+    pairs: int = 0
+    refuted: int = 0
+    queries: int = 0
+    seconds: float = 0.0
+
+
+@frozen
+class SolverResult:
+    """What the solver says of a kernel.
+
+    ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free for every
+    launch of the target as well. ``reasons``: why it is undecided. ``assumptions``: what a proof took
+    for granted, for people.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    findings: tuple[Diagnosis, ...] = ()
+    stats: Stats = field(factory=Stats)
+    every_launch: bool = False
+    assumptions: tuple[str, ...] = ()
+    not_settled: frozenset[SourceRange] = frozenset()  # barriers that threads may miss
+    mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
