@@ -148,7 +148,8 @@ class LaunchConfig:
 
     ``grid is None``: unknown, any number of blocks along the axes that ``grid_axes`` leaves open.
     ``arguments`` maps parameter names to the values that the launch passes as constants. ``assumed``
-    says that the source does not fix it.
+    says that the source does not fix it. ``made_axes``: axes that ``grid_axes`` leaves open and along which
+    the source makes an extent (1: y, 2: z).
     """
 
     block: Dim3
@@ -158,6 +159,7 @@ class LaunchConfig:
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
+    made_axes: frozenset[int] = frozenset()
 
     @property
     def threads(self) -> int:

@@ -41,6 +41,11 @@ class WarpWavefronts:
         return int(np.argmax((self.wavefronts - self.ideal) * _MORE + self.wavefronts))
 
 
+def instruction_bytes(size: int) -> int:
+    """The bytes that one instruction moves of an access: three words (``float3``) take three instructions."""
+    return size & -size
+
+
 def warp_wavefronts(
     addresses: Ints, active: Bools, size: int, *, load: bool, banks: int = 32, bank_bytes: int = 4
 ) -> WarpWavefronts:

@@ -8,12 +8,13 @@ stored in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Const, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import (
@@ -38,12 +39,16 @@ from cuda_lsp.static.slicing import Slice
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
 
+Sources = dict[Var | Array, frozenset[Source]]
+
 Named = tuple[Const | Var, int]
 """A number in the source or a parameter, and a distance from it."""
 
 _ORDER = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _FULFILLED = dict.fromkeys((*_ORDER, BinaryOp.EQ, BinaryOp.NE), 0) | {BinaryOp.LT: -1, BinaryOp.GT: 1}
 """How far on the left a number is from what it is compared with, to fulfil the comparison or its opposite."""
+_FLAGS = _FULFILLED | {BinaryOp.BAND: 1, BinaryOp.REM: 2}
+"""Operations that make a flag of a number; of the last two, with this one."""
 _MERGING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
 """Operations that make one number of several."""
 _OF_IDS = 4
@@ -54,7 +59,7 @@ _NOTHING: frozenset[Source] = frozenset()
 @frozen(eq=False)
 class Accessed:
     """An access: what its address and the conditions around it come from; ``choices``: how many
-    ``if`` on data.
+    ``if`` on data. ``told``: what the address comes from, flags left out.
     """
 
     site: Site
@@ -63,32 +68,58 @@ class Accessed:
     address: frozenset[Source]
     guard: frozenset[Source]
     choices: int = 0
+    told: frozenset[Source] = frozenset()
 
 
 @define(eq=False)
 class DataFlow:
-    """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
+    """``known``: what variables, and arrays of threads, come from; ``told``: the same, flags left out.
+
+    A flag is what one comparison with something else than data says of an element (``in[i] > 0``), or its
+    last bit: positions among elements that have it are made of conditions, and not of what the host wrote.
+    ``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
+    ``lowered``: arrays with no other atomics than minima. ``single``: arrays that are only read, where all
+    threads read one place, as they do sizes.
     """
 
     slice: Slice
     params: frozenset[Var] = frozenset()
-    known: dict[Var | Array, frozenset[Source]] = field(factory=dict[Var | Array, frozenset[Source]])
+    known: Sources = field(factory=dict[Var | Array, frozenset[Source]])
+    told: Sources = field(factory=dict[Var | Array, frozenset[Source]])
     accesses: list[Accessed] = field(factory=list[Accessed])
     rows: frozenset[Array] = frozenset()
     begins: frozenset[Array] = frozenset()
     drawn: frozenset[Array] = frozenset()
     forests: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
+    lowered: frozenset[Array] = frozenset()
+    single: frozenset[Array] = frozenset()
     named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
 
     def of(self, e: Expr) -> frozenset[Source]:
+        return self._of(e, self.known, lambda _: False)
+
+    def told_by(self, e: Expr) -> frozenset[Source]:
+        """What a value comes from, flags left out."""
+        return self._of(e, self.told, self._is_flag)
+
+    def _is_flag(self, e: Expr) -> bool:
+        if not isinstance(e, ir.Binary) or e.op not in _FLAGS:
+            return False
+        data = [any(isinstance(x, Array) for x in self.of(side)) for side in (e.left, e.right)]
+        last_bit = e.op in _FULFILLED or (isinstance(e.right, Const) and e.right.value == _FLAGS[e.op])
+        return last_bit and data.count(True) == 1
+
+    def _of(self, e: Expr, known: Sources, left_out: Callable[[Expr], bool]) -> frozenset[Source]:
         found: set[Source] = set()
         stack: list[Expr] = [e]
         while stack:
             node = stack.pop()
+            if left_out(node):
+                continue
             if isinstance(node, Var):
-                found |= self.known.get(node, {node} if node in self.params else _NOTHING)
+                found |= known.get(node, {node} if node in self.params else _NOTHING)
             elif isinstance(node, ir.Builtin):
                 found.add(node.axis)
             else:
@@ -112,6 +143,8 @@ class DataFlow:
         """The same place is read and written without an atomic."""
         if a.site.range != b.site.range and a.address != b.address:
             return False
+        if a.site.range == b.site.range and {a.mode, b.mode} == {Mode.READ, Mode.WRITE}:
+            return True  # ``next[v]++``, whatever an interval before did
         same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
         modes = {x.mode for x in same}
         return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
@@ -141,8 +174,9 @@ class DataFlow:
         there = [y for y in self.accesses if y.arrays & x.arrays]
         return any(y.mode is Mode.WRITE for y in there) and all(y.address == a.address for y in there)
 
-    def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
-        """The arrays among the sources, shared ones replaced by what is stored in them."""
+    def arrays_in(self, sources: frozenset[Source], known: Sources | None = None) -> frozenset[Array]:
+        """The arrays among the sources, shared ones replaced by what is stored in them (as ``known``)."""
+        known = self.known if known is None else known
         found: set[Array] = set()
         pending = [x for x in sources if isinstance(x, Array)]
         seen: set[Array] = set()
@@ -152,7 +186,7 @@ class DataFlow:
                 continue
             seen.add(array)
             if array.space is Space.SHARED:
-                pending += [x for x in self.known.get(array, _NOTHING) if isinstance(x, Array)]
+                pending += [x for x in known.get(array, _NOTHING) if isinstance(x, Array)]
             else:
                 found.add(array)
         return frozenset(found)
@@ -163,13 +197,14 @@ def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
     facts = facts_of(kernel)
     flow = DataFlow(facts, frozenset(p for p in kernel.params if isinstance(p.type, Int)))
-    _values(flow)
+    _values(flow, flow.known, flow.of)
+    _values(flow, flow.told, flow.told_by)
     _accesses(flow, kernel.body, _NOTHING)
     _roles(flow)
     return flow
 
 
-def _values(flow: DataFlow) -> None:
+def _values(flow: DataFlow, table: Sources, of: Callable[[Expr], frozenset[Source]]) -> None:
     rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)}
     ways = _ways(flow)
     changed = True
@@ -179,16 +214,16 @@ def _values(flow: DataFlow) -> None:
             if isinstance(s, ir.Store | ir.Atomic):
                 stored = (s.value,) if isinstance(s, ir.Store) else s.operands
                 kept = [a for a in flow.slice.roots(s.pointer) if a.space in (Space.SHARED, Space.LOCAL)]
-                changed |= any(_grow(flow, a, flow.of(e)) for a in kept for e in stored)
+                changed |= any(_grow(table, a, of(e)) for a in kept for e in stored)
             if isinstance(s, ir.Assign):
-                found = flow.of(s.value)
+                found = of(s.value)
                 loop = rounds.get(id(s))
                 if loop is not None and any(v is s.var for v in variables(s.value)):
-                    found |= flow.of(loop.condition)  # how many rounds there are decides it too
-                found |= frozenset(x for e in ways.get(id(s), ()) for x in flow.of(e))
-                changed |= _grow(flow, s.var, found)
+                    found |= of(loop.condition)  # how many rounds there are decides it too
+                found |= frozenset(x for e in ways.get(id(s), ()) for x in of(e))
+                changed |= _grow(table, s.var, found)
             elif isinstance(s, ir.Load | ir.Atomic) and s.var is not None:
-                changed |= _grow(flow, s.var, _loaded(flow, s.pointer))
+                changed |= _grow(table, s.var, _loaded(flow, table, s.pointer))
 
 
 def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
@@ -215,16 +250,16 @@ def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
     return found
 
 
-def _loaded(flow: DataFlow, pointer: Expr) -> frozenset[Source]:
+def _loaded(flow: DataFlow, table: Sources, pointer: Expr) -> frozenset[Source]:
     found: set[Source] = set()
     for array in flow.slice.roots(pointer):
-        found |= flow.known.get(array, _NOTHING) if array.space is Space.LOCAL else {array}
+        found |= table.get(array, _NOTHING) if array.space is Space.LOCAL else {array}
     return frozenset(found)
 
 
-def _grow(flow: DataFlow, key: Var | Array, more: frozenset[Source]) -> bool:
-    known = flow.known.get(key)
-    flow.known[key] = more if known is None else known | more
+def _grow(table: Sources, key: Var | Array, more: frozenset[Source]) -> bool:
+    known = table.get(key)
+    table[key] = more if known is None else known | more
     return known is None or not more <= known
 
 
@@ -239,7 +274,8 @@ def _accesses(
     for s in statements:
         for pointer, mode, site in accesses(s):
             arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
-            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard, choices))
+            told = flow.told_by(pointer)
+            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard, choices, told))
         match s:
             case ir.If():
                 within, by_data = guard | flow.of(s.condition), _on_data(flow, s.condition)
@@ -293,7 +329,10 @@ def _roles(flow: DataFlow) -> None:
     drawn = {a for s in atomics for a in flow.slice.roots(s.pointer)}
     flow.forests = frozenset(swapped & flow.indices)
     flow.drawn = frozenset(drawn - flow.forests)
+    raised = {a for s in atomics if s.op is not AtomicOp.MIN for a in flow.slice.roots(s.pointer)}
+    flow.lowered = frozenset(drawn - raised)
     flow.named = _named(flow)
+    flow.single = _single(flow)
     waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
     flow.awaited = frozenset(
         a
@@ -302,6 +341,17 @@ def _roles(flow: DataFlow) -> None:
         if isinstance(s, ir.Load)
         for a in flow.slice.roots(s.pointer)
     )
+
+
+def _single(flow: DataFlow) -> frozenset[Array]:
+    params = {p.id for p in flow.slice.kernel.params}
+    found: dict[Array, bool] = {}
+    for s in flow.slice.statements:
+        for pointer, _, _ in accesses(s):
+            own = all(v.id in params for v in variables(pointer)) and not flow.of(pointer)
+            for array in flow.slice.roots(pointer):
+                found[array] = found.get(array, True) and own and array not in flow.slice.written
+    return frozenset(array for array, own in found.items() if own and array.space is Space.GLOBAL)
 
 
 def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
@@ -319,9 +369,16 @@ def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
         left, right, away = stripped(e.left), stripped(e.right), _FULFILLED[e.op]
         for side, other, distance in ((left, right, away), (right, left, -away)):
             if isinstance(side, Var) and (isinstance(other, Const) or other in flow.params):
-                for array in loaded.get(side.id, ()):
+                for array in loaded.get(side.id) or _only_array(flow, side):
                     found.setdefault(array, {})[other, distance] = None
     return {array: tuple(others) for array, others in found.items()}
+
+
+def _only_array(flow: DataFlow, var: Var) -> frozenset[Array]:
+    """The array that a variable's value was loaded from and nothing else."""
+    sources = flow.of(var)
+    arrays = flow.arrays_in(sources)
+    return arrays if len(arrays) == 1 and all(isinstance(x, Array) for x in sources) else frozenset()
 
 
 def _initial(flow: DataFlow, counters: Sequence[Var], loop: ir.Loop) -> set[Array]:

@@ -112,7 +112,8 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     """What a kernel's analysis takes from launch sites; their places do not count."""
     found: dict[str, list[object]] = {}
     for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
-        extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
+        extents = (site.block, site.grid, site.grid_axes, site.block_axes)
+        extents += (site.left_out, *sorted(site.made_axes))
         arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments, *site.conditions)
         facts += (

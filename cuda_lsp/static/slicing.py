@@ -44,7 +44,8 @@ class LoopShape:
 
     ``carried``: relevant variables whose value one round hands to the next.  ``updates``: their
     assignments, in order, when each has exactly one, at the top level of body or step; else None.
-    ``straight``: no barrier inside and no lane leaves the loop but by its condition.
+    ``straight``: no barrier inside and no lane leaves the loop but by its condition. ``idle``: it only
+    computes, of global memory that nobody writes.
     """
 
     carried: tuple[Var, ...]
@@ -53,6 +54,7 @@ class LoopShape:
     straight: bool
     has_barrier: bool
     steady: frozenset[int]  # carried variables that reach more than this loop's own condition
+    idle: bool = False
 
 
 Dependencies = tuple[tuple[int, ...], bool]
@@ -352,7 +354,20 @@ def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
         and not _self_feeding(result, within),
         has_barrier=id(loop) in result.with_barrier,
         steady=steady,
+        idle=all(_idles(result, s) for s in within),
     )
+
+
+_COMPUTES = (ir.Assign, ir.If, ir.Block, ir.Loop, ir.Leave)
+
+
+def _idles(result: Slice, s: Stmt) -> bool:
+    """No other thread and no later access has anything to do with it."""
+    if not isinstance(s, ir.Load):
+        return isinstance(s, _COMPUTES)
+    roots = result.roots(s.pointer)
+    read_only = all(a.space is Space.GLOBAL and a not in result.written for a in roots)
+    return bool(roots) and read_only and not result.wild
 
 
 def _self_feeding(result: Slice, inside: list[Stmt]) -> bool:

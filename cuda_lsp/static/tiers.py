@@ -92,10 +92,11 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     """
     runs = _Executions(kernel, settings, until)
     launches, looks = _looks(runs, launches_of(kernel, settings))
-    fitting = [look for look in looks if not look.misuses]
-    if not fitting:  # sizes that make such blocks are no sizes of this program: nothing is known
+    fitting = [look for look in looks if not look.misuses and not look.excluded]
+    if all(look.misuses for look in looks):
+        # sizes that make such blocks are no sizes of this program: nothing is known
         launches, looks = _looks(runs, launches_of(evolve(kernel, launches=()), settings))
-    elif len(fitting) < len(looks) == len(launches):
+    elif 0 < len(fitting) < len(looks) == len(launches):
         looks, launches = fitting, tuple(look.launch for look in fitting)
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
@@ -150,6 +151,7 @@ class _Look:
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
     ``by_example``: there are indices out of bounds among those. ``unseen`` and ``left`` as in ``FirstTier``.
     ``misuses``: sizes make the block, and its threads surely misuse shared arrays, or vectors where none is.
+    ``excluded``: the kernel's assertions end this launch: nothing is found in it.
     """
 
     launch: LaunchConfig
@@ -160,19 +162,25 @@ class _Look:
     unseen: tuple[str, ...]
     misuses: bool
     left: frozenset[SourceRange]
+    excluded: bool = False
 
 
 def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     kernel = runs.kernel
     launch = fitted(kernel, told, lambda of: leaves_arrays(runs.of(of)) or (of is not told and runs.late))
     trace = runs.of(launch)
+    if trace.excluded:
+        told_limits = tuple(limit_findings(kernel, launch, runs.settings.gpu))
+        reason = f"the kernel's assertions end this launch: {trace.excluded}"
+        none = frozenset[SourceRange]()
+        return _Look(launch, told_limits, (reason,), frozenset(), False, (), False, none, excluded=True)
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
         found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
     unseen: tuple[str, ...] = ()
     if launch.assumed:
-        others = entitled(kernel, launch, lambda of: misuses_arrays(runs.of(of)))
+        others = entitled(kernel, launch, lambda of: _implausible(runs.of(of)))
         found = second_opinion(kernel, launch, found, others, runs.accusations)
         unseen = _unseen(runs, launch)
     found = claimed(kernel, launch, runs.settings.gpu, found)
@@ -206,6 +214,11 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         misuses=misuses,
         left=left,
     )
+
+
+def _implausible(trace: Trace) -> bool:
+    """Whether it misuses its arrays, or the kernel's own assertions end it."""
+    return bool(trace.excluded) or misuses_arrays(trace)
 
 
 def _misaligns(finding: Diagnosis) -> bool:
@@ -369,7 +382,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     for finding in first.findings:
         key = finding.key
         better = by_solver.pop(key, None)
-        sampled = key in first.sampled and finding.status is Status.CONDITIONAL
+        conditional = finding.status is Status.CONDITIONAL and not finding.for_every_argument
+        sampled = key in first.sampled and conditional
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
         readable = finding.status is Status.POSSIBLE and finding.code in MISUSES
         if better and not finding.for_every_argument and (better.certain or readable):

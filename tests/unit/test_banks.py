@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from kernel_notation import TID, TIDY, E, Notation
 
+from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import Code, LaunchConfig, Mode, Status
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.banks import bank_findings, bank_reports
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.wavefronts import warp_wavefronts
@@ -85,3 +87,21 @@ def test_rounds_of_a_loop_are_counted_one_by_one() -> None:
     (banks,) = reports(n.kernel(n.let(k, 0), loop), (32, 1, 1))
     assert banks.report.wavefronts == 8  # k == 8; k == 0 is a broadcast
     assert banks.report.mean_wavefronts == pytest.approx((9 * 1 + 4 * 2 + 2 * 4 + 8) / 16)  # gcd(k, 32)
+
+
+@pytest.mark.parametrize(("type", "conflicts"), [("float3", False), ("float2", False), ("float4", False)])
+def test_what_takes_several_instructions_is_told_by_one_of_them(type: str, conflicts: bool) -> None:
+    text = f"""__global__ void k({type}* out) {{ __shared__ {type} s[64]; int t = threadIdx.x;
+    s[t] = out[t]; __syncthreads(); out[t] = s[63 - t]; }}
+    void f({type}* p) {{ k<<<1, 64>>>(p); }}"""
+    found = check_text(Path("k.cu"), text, Settings()).findings
+    assert any(f.code is Code.BANK_CONFLICT for f in found) is conflicts
+
+
+def test_triples_two_rows_apart_conflict_in_each_of_their_words() -> None:
+    text = """__global__ void k(float3* out) { __shared__ float3 s[64 * 32]; int t = threadIdx.x;
+    s[t * 32] = out[t]; __syncthreads(); out[t] = s[t * 32]; }
+    void f(float3* p) { k<<<1, 64>>>(p); }"""
+    found = [f for f in check_text(Path("k.cu"), text, Settings()).findings if f.code is Code.BANK_CONFLICT]
+    assert all("32-way" in f.message and "32 wavefronts instead of 1" in f.message for f in found)
+    assert found

@@ -526,3 +526,63 @@ def test_the_next_power_of_two_is_known_by_its_usual_name() -> None:
     found = [blocks(text.replace("A", size)) for size in ("1", "32", "33", "1000")]
     assert found == [{(1, 1, 1)}, {(32, 1, 1)}, {(64, 1, 1)}, {(1024, 1, 1)}]
     assert blocks("void f() { k<<<1, pow2(33)>>>(); }") == {None}
+
+
+# ---------------------------------------------------------------------------- members of class types
+
+PACKED = """
+template <class T> struct alignas(16) Packed {
+    static constexpr const size_t size = sizeof(int4) / sizeof(T);
+    T p[size];
+};
+template <int N, class T = float> struct Lanes {
+    static constexpr int wide = N * sizeof(int);
+    enum { half = sizeof(T) };
+};
+void use(int size) { size = 3; }
+typedef __half element;
+typedef Packed<element> x128;
+using f128 = Packed<float>;
+"""
+
+
+@pytest.mark.parametrize(
+    ("extent", "block"),
+    [
+        ("32 * x128::size", 256),
+        ("32 * f128::size", 128),
+        ("16 * Packed<double>::size", 32),
+        ("Lanes<8>::wide", 32),
+        ("sizeof(element) * 16", 32),
+    ],
+)
+def test_a_member_of_an_instance_is_what_its_arguments_make_it(extent: str, block: int) -> None:
+    assert blocks(f"{PACKED} void f() {{ k<<<1, {extent}>>>(); }}") == {(block, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "typedef Packed<float> x128; void f() { k<<<1, 32 * x128::size>>>(); }",  # the name means two types
+        "template <> struct Packed<float> { static constexpr size_t size = 1; };"
+        " void f() { k<<<1, 32 * f128::size>>>(); }",
+        "template <class U> void f() { k<<<1, 32 * Packed<U>::size>>>(); }",
+        "void f() { k<<<1, Lanes<8>::half>>>(); }",
+        "void f() { k<<<1, 32 * x128::other>>>(); }",
+        "using a = b; using b = a; void f() { k<<<1, a::size>>>(); }",
+    ],
+)
+def test_a_member_of_what_nobody_knows_is_not_known(text: str) -> None:
+    assert blocks(PACKED + text) == {None}
+
+
+def test_a_template_of_the_host_gives_its_argument_on() -> None:
+    caller = "template <class U> void f() { k<<<1, 32 * Packed<U>::size>>>(); } void g() { f<float>(); }"
+    assert blocks(PACKED + caller) == {(128, 1, 1)}
+
+
+@pytest.mark.parametrize(("n", "known"), [(1536, {0: 1536}), (1600, {})])
+def test_an_assertion_about_a_member_leaves_launches_out(n: int, known: dict[int, int]) -> None:
+    f = "void f(int n, int b) { assert(n % (32 * x128::size) == 0 && 1); k<<<1, b>>>(n); }"
+    (site,) = sites(f"{PACKED} {f} int main() {{ f({n}, 64); }}")
+    assert site.arguments == known

@@ -389,3 +389,55 @@ def test_a_block_in_a_record_is_no_size() -> None:
     assert site.sized
     (site,) = sites(launch.replace("p.n", "p.threads"))
     assert site.sized == ()
+
+
+# --------------------------------------------------------------------------- grids and what guards say
+
+ROWS = """
+template <class T, bool A> __global__ void k(T* out, int n, std::bool_constant<A>) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { if constexpr (A) atomicAdd(out + i, 1); else out[i] += 1; }
+}
+void f(int* p, int n, int m) {
+    const int gx = (n + 63) / 64;
+    const int gy = m / 8 > 1 ? m / 8 : 1;
+    BODY
+}
+"""
+PLAIN = "k<<<dim3(gx, gy), 64>>>(p, n, std::bool_constant<false>{});"
+ATOMIC = PLAIN.replace("false", "true")
+
+
+def rows(body: str) -> dict[str, Verdict]:
+    text = "#include <type_traits>\n" + ROWS.replace("BODY", body)
+    return {k.name: k.verdict for k in check_text(Path("a.cu"), text, Settings()).kernels}
+
+
+@pytest.mark.parametrize("asked", ["gy == 1", "gy <= 1", "gy < 2 && n > 3", "1 >= gy"])
+def test_a_guard_on_a_variable_of_the_grid_is_one_on_its_extent(asked: str) -> None:
+    found = rows(f"if ({asked}) {PLAIN} else {ATOMIC}")
+    assert set(found.values()) == {Verdict.RACE_FREE}
+
+
+@pytest.mark.parametrize("asked", ["gy == 2", "gy <= 2", "gx == 1", "gy > 1", "m < 2"])
+def test_a_guard_that_admits_more_rows_of_blocks_clears_nothing(asked: str) -> None:
+    found = rows(f"if ({asked}) {PLAIN} else {ATOMIC}")
+    assert found.pop("k<int, false>") is not Verdict.RACE_FREE
+    assert set(found.values()) == {Verdict.RACE_FREE}
+
+
+def test_a_variable_that_changes_after_the_guard_is_no_extent() -> None:
+    found = rows(f"int g = gy; if (g == 1) {{ g = m; {PLAIN.replace('gy', 'g')} }}")
+    assert Verdict.RACE_FREE not in found.values()
+
+
+def test_rows_of_blocks_that_the_kernel_does_not_ask_for_repeat_it() -> None:
+    kernel = "__global__ void k(int* out, int n) { int i = blockIdx.x * 64 + threadIdx.x; if (i < n) STORE; }"
+    host = "void f(int* p, int n, int m) { dim3 grid((n + 63) / 64, m); k<<<grid, 64>>>(p, n); }"
+    for store, free in (("out[i] += 1", False), ("atomicAdd(out + i, 1)", True)):
+        (found,) = check_text(Path("a.cu"), kernel.replace("STORE", store) + host, Settings()).kernels
+        assert (found.verdict is Verdict.RACE_FREE) is free
+    (flat,) = check_text(
+        Path("a.cu"), kernel.replace("STORE", "out[i] += 1") + host.replace(", m);", ");"), Settings()
+    ).kernels
+    assert flat.verdict is Verdict.RACE_FREE

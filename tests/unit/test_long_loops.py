@@ -49,3 +49,22 @@ def test_threads_that_meet_in_different_rounds_do_so_not_at_the_same_time() -> N
         f for f in kernel_of("for (int i = 0; i < 20000; ++i) a[t * 19999 + i] = t;").findings if f.kind
     )
     assert "from one loop round to the next" in found.message
+
+
+@pytest.mark.parametrize(
+    ("behind", "verdict"),
+    [
+        ("s[t] = v; __syncthreads(); b[t] = s[255 - t];", Verdict.RACE_FREE),
+        ("s[t] = v; b[t] = s[255 - t];", Verdict.RACY),
+    ],
+)
+def test_behind_a_loop_of_many_rounds_that_only_computes_all_is_seen(behind: str, verdict: Verdict) -> None:
+    loop = "int v = 0; for (int i = t; i < 70000000; i += 256) v += a[i] > 3;"
+    assert kernel_of(f"{loop} {behind}").verdict is verdict
+
+
+def test_where_such_a_loop_has_ended_is_not_guessed() -> None:
+    body = "int i = t; while (i < 70000000) i += 256 + (a[i] > 3); s[(i + t) & 255] = t;"
+    assert kernel_of(body).verdict is not Verdict.RACE_FREE
+    body = "int i = t; for (; i < 70000000; i += 256) b[0] += 0 * a[i]; s[i & 255] = t;"
+    assert kernel_of(body).verdict is not Verdict.RACE_FREE

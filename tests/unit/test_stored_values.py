@@ -63,6 +63,8 @@ REDUCED = {
     "two values": "float w = in[t / 32]; v = __shfl_sync(0xffffffff, v, 1) * w + 1.0f;",
     "after a loop": "for (int i = t; i < n; i += blockDim.x) v += in[i];"
     " v = cg::reduce(warp, v, cg::plus<float>{});",
+    "after many rounds": "for (int i = t; i < 70000000; i += blockDim.x) v += in[i];"
+    " v = cg::reduce(warp, v, cg::plus<float>{});",
     "one condition of the warp": "v = __shfl_sync(0xffffffff, v, 0); if (t / 32 == 1) v = v * 2.0f;",
 }
 
@@ -254,3 +256,24 @@ def test_a_value_for_each_thread_stays_one_of_two_threads_of_a_block(value: str)
     assert not race.same_value
     assert race.witness
     assert race.witness.blocks is None
+
+
+TILE = """__global__ void k(const float* in, float* out, int m) {
+    __shared__ float s[2][128];
+    int tx = threadIdx.x, ty = threadIdx.y, i = tx + blockIdx.x * 128;
+    for (int d = 0; d < 2; d++)
+        for (int j = 0; j < 4; j++) s[d][tx + j * 32] = in[d * m + i + PLACE];
+    __syncthreads();
+    out[(blockIdx.x * 8 + ty) * 32 + tx] = s[0][tx + 3] + s[1][tx + 5];
+}
+void f(const float* a, float* o, int m) { k<<<m / 128, dim3(32, 8)>>>(a, o, m); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "same"), [("j * 32", True), ("j * m", True), ("j * 32 + ty", False), ("j * ty", False)]
+)
+def test_rows_of_threads_that_copy_one_tile_store_one_value_a_round(place: str, same: bool) -> None:
+    report = check_text(Path("k.cu"), TILE.replace("PLACE", place))
+    (found,) = [f for f in report.findings if f.kind and f.code.value == "shared-race"]
+    assert found.same_value is same

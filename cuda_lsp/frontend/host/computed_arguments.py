@@ -114,6 +114,24 @@ def grids(
             yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{more}"
 
 
+def component(constants: HostConstants, text: str, axis: int, at: int) -> tuple[str, int] | None:
+    """The text of one extent of a grid or block, and where it stands; None: nobody has written one."""
+    for _ in range(_MOST_STEPS):
+        text = text.strip()
+        made = _DIM3.match(text)
+        if made is not None:
+            parts = split_arguments(made[1])
+            return (parts[axis].strip(), at) if axis < len(parts) else None
+        reached = constants.reached(text, at, "xyz"[axis]) if text.isidentifier() else None
+        if reached is None or reached.text is None or reached.definition.scalar:
+            return (text, at) if axis == 0 else None
+        text, component_alone = reached.text, constants.is_component(text, reached.position)
+        at = reached.position
+        if component_alone:
+            return text, at
+    return None
+
+
 def _text(formula: Formula) -> str:
     if isinstance(formula, tuple):
         left, right = map(_text, formula[1:])

@@ -16,6 +16,7 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"\s*")
 _TYPED = re.compile(r"<[\w:*\s,]{1,80}>(?=\s?\()")
+_MEMBER = re.compile(r"<[\w:*\s,]{1,80}>\s?::\s?\w+(?!\s?[\w(:<])")
 SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2,
     "__nv_bfloat16": 2, "int": 4, "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8,
@@ -218,6 +219,11 @@ class _Parser:
             self.position = typed.end()
             self._next()
             return self._call_of(name + typed[0])
+        member = _MEMBER.match(self.text, self.position - 1) if self.token == "<" else None
+        if member is not None:
+            self.position = member.end()
+            self._next()
+            name += member[0]
         try:
             return self.lookup(name)
         except NotConstant:

@@ -3,7 +3,8 @@
 ``if (n > 1024) return;``, ``TORCH_CHECK(rows <= cols)`` and ``if (ld >= cols) {`` say what the arguments of
 the launch behind them can be. Only comparisons of integers by ``&&``, and denied ones by ``||``, are read; a
 name counts as long as nothing writes it between the comparison and the launch. What is compared is written
-in terms of the launch: ``#2`` is its third argument (``#u2``: without a sign), ``blockDim.x`` its block.
+in terms of the launch: ``#2`` is its third argument (``#u2``: without a sign), ``blockDim.x`` its block,
+``gridDim.y`` its grid.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend.host.branches import conditions_of_loop, parts_of
+from cuda_lsp.frontend.host.computed_arguments import component
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
 from cuda_lsp.frontend.host.passed_types import settled
 from cuda_lsp.frontend.host.text import FURTHEST, LEAVING, HostText, split_arguments
@@ -36,7 +38,7 @@ _LEAVES = re.compile(rf"\A{LEAVING}\Z")
 _ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
 _FIRST_ELSE = re.compile(r"\s?else\s")
 _ENDS = re.compile(r"[;{}]")
-_TERM = re.compile(r"#|blockDim")
+_TERM = re.compile(r"#|blockDim|gridDim")
 _IFS = ("if", "constexpr")
 _LONGEST_ELSE = 10
 _LONGEST_STATEMENT = 2000
@@ -58,12 +60,12 @@ def guards(
     held: Iterable[Comparison],
     constants: HostConstants,
     at: int,
-    block: str | None,
+    configuration: Sequence[str],
     arguments: Sequence[str],
 ) -> tuple[str, ...]:
-    """What is ``held`` at a launch, in terms of its arguments and its block."""
+    """What is ``held`` at a launch, in terms of its arguments, its block and its grid."""
     found: dict[str, None] = {}
-    known = _Terms(constants, at, block, arguments)
+    known = _Terms(constants, at, configuration, arguments)
     for text, place in held:
         match = _COMPARISON.match(text)
         left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
@@ -132,7 +134,7 @@ class _Terms:
     """What names of the host are at one launch."""
 
     def __init__(
-        self, constants: HostConstants, at: int, block: str | None, arguments: Sequence[str]
+        self, constants: HostConstants, at: int, configuration: Sequence[str], arguments: Sequence[str]
     ) -> None:
         self._constants = constants
         self._at = at
@@ -141,10 +143,19 @@ class _Terms:
         for i, match in enumerate(_SHIFTED.match(text.strip()) for text in arguments):
             if match is not None:
                 self._shifted.setdefault(match[1], (i, f"{'-' if match[2] == '+' else '+'} {match[3]}"))
-        name = (block or "").strip()
-        if name.isidentifier():
-            self._named |= {f"{name}.{axis}": f"blockDim.{axis}" for axis in "xyz"}
-            self._named.setdefault(name, "blockDim.x")
+        for text, extents in reversed(list(zip(configuration, ("gridDim", "blockDim"), strict=False))):
+            self._take(text.strip(), extents)
+
+    def _take(self, text: str, extents: str) -> None:
+        """The names that one half of the configuration is made of."""
+        if text.isidentifier():
+            self._named |= {f"{text}.{axis}": f"{extents}.{axis}" for axis in "xyz"}
+            self._named.setdefault(text, f"{extents}.x")
+        for i, axis in enumerate("xyz"):
+            name, place = component(self._constants, text, i, self._at) or ("", 0)
+            key = self._constants.key(name, place) if name.isidentifier() else None
+            if key is not None and key == self._constants.key(name, self._at):
+                self._named.setdefault(name, f"{extents}.{axis}")
 
     def of(self, side: str, place: int) -> str | None:
         """One side of a comparison that stands at ``place``; None: it hangs on more than the launch tells."""

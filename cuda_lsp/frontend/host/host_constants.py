@@ -12,6 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded, is_one_parenthesis
+from cuda_lsp.frontend.host.class_types import Alias, ClassTemplate, ClassTypes, instance
 from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
     in_namespaces_only,
@@ -62,6 +63,7 @@ class HostConstants(Reaching):
         self._running: set[int] = set()  # bodies of functions
         self.budget = Budget()
         self.tables = Tables(text)
+        self.types = ClassTypes(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
@@ -161,7 +163,7 @@ class HostConstants(Reaching):
                 raise NotConstant(name)
             return self._evaluated(next(iter(macros)), before, depth)
         if "::" in name:
-            return self._in_scope(name, depth)
+            return self._in_scope(name, before, depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
         held = self._held(name, before)
@@ -216,9 +218,11 @@ class HostConstants(Reaching):
             if definition.text is not None and in_namespaces_only(self.text, definition.position)
         }
 
-    def _in_scope(self, qualified: str, depth: int) -> int:
+    def _in_scope(self, qualified: str, before: int, depth: int) -> int:
         """``Scope::name``: of the only definition there, or else of the only one of this name."""
-        scope, _, name = qualified.rpartition("::")
+        scope, _, name = (part.strip() for part in qualified.rpartition("::"))
+        if "<" in scope or self._stands_for(scope):
+            return self._of_instance(scope, name, before, depth)
         every = [
             (file, definition)
             for file in (self, *self._headers)
@@ -237,29 +241,82 @@ class HostConstants(Reaching):
             raise NotConstant(name)
         return file._evaluated(definition.text or "", definition.position, depth)
 
+    def _stands_for(self, name: str) -> Sequence[tuple[HostConstants, Alias]]:
+        """What the files say that a name of a type stands for."""
+        return [(file, alias) for file in (self, *self._headers) for alias in file.types.aliases(name)]
+
+    def _of_instance(self, type: str, name: str, before: int, depth: int) -> int:
+        """``Type::name`` of what is, or stands for, an instance of a class template. Raises NotConstant."""
+        made = instance(type)
+        known = self._stands_for(type)
+        if made is None or not depth or len({alias.target for _, alias in known}) > 1:
+            raise NotConstant(type)
+        if known:
+            file, alias = known[0]
+            return file._of_instance(alias.target, name, alias.position, depth - 1)
+        template, arguments = made[0].rpartition("::")[2], made[1]
+        files = (self, *self._headers)
+        classes = [(file, found) for file in files for found in file.types.classes(template)]
+        if len(classes) != 1 or classes[0][1].special:
+            raise NotConstant(type)
+        file, of = classes[0]
+        given = self._given_to(file, of, arguments, before, depth)
+        for definition in file._definitions[name].all if name in file._definitions else ():
+            inside = definition.text is not None and file._braces.begin(definition.position) == of.body
+            if inside and file._others(name, definition) == []:
+                with file._on_a_way(given):
+                    return file._evaluated(definition.text or "", definition.position, depth - 1)
+        raise NotConstant(name)
+
+    def _given_to(
+        self, file: HostConstants, of: ClassTemplate, arguments: Sequence[str], before: int, depth: int
+    ) -> Given:
+        """What is known of a class template's parameters for these arguments."""
+        told: dict[Key, int | Extents] = {}
+        for parameter, argument in zip(of.parameters, arguments, strict=False):
+            size = self._integer(f"sizeof({argument})", before, depth - 1)
+            key = file.declared(parameter, of.body + 1)
+            value = self._integer(argument, before, depth - 1) if key is not None else None
+            told |= {(size_of(parameter), of.body): size} if size is not None else {}
+            told |= {key: value} if key is not None and value is not None else {}
+        return Given(told)
+
     def _of_table(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """``sizes[1]``, ``sizeof sizes`` or ``sizeof sizes[0]``."""
         name, bracket, _ = (sized_type(name) or name).partition("[")
         table, index = self.tables.visible(name, before), values[0] if values else 0
         if table is None and not values:
-            return self._size_of_parameter(name, before)
+            return self._size_of_parameter(name, before, depth)
         if table is None or index is None or not 0 <= index < len(table.elements):
             raise NotConstant(name)
         if values:
             return self._evaluated(table.elements[index], table.position, depth)
         return SIZES[table.type] * (1 if bracket else len(table.elements))
 
-    def _size_of_parameter(self, name: str, before: int) -> int:
-        """``sizeof(T)`` in a template: unknown unless given."""
+    def _size_of_parameter(self, name: str, before: int, depth: int) -> int:
+        """``sizeof(T)`` in a template: unknown unless given; of a name for a type that of the type."""
         function = self.functions.around(before)
+        around = self._braces.begin(before)
+        of_class = (size_of(name), around)
         if function is None or name not in function.template:
-            raise NotConstant(name)
-        key = (size_of(name), function.begin)
+            if of_class not in self._given.values:
+                return self._size_of_alias(name, depth)
+            key = of_class
+        else:
+            key = (size_of(name), function.begin)
         given = self._given.values.get(key)
         if not isinstance(given, int):
             self._missed.add(key)
             raise NotConstant(name)
         return given
+
+    def _size_of_alias(self, name: str, depth: int) -> int:
+        """``sizeof`` of a name that stands for one type. Raises NotConstant."""
+        known = self._stands_for(name)
+        if not depth or len({alias.target for _, alias in known}) != 1:
+            raise NotConstant(name)
+        file, alias = known[0]
+        return known_value(file._integer(f"sizeof({alias.target})", alias.position, depth - 1), name)
 
     def _returned(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """What a call gives of a function that has one body, and that is one ``return``, or of a macro."""

@@ -33,7 +33,8 @@ class LaunchSite:
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
-    ``fields``: constants in records, by position and name.
+    ``fields``: constants in records, by position and name. ``made_axes``: of the grid (1: y, 2: z), along
+    which it has an extent that is not known.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     """
 
@@ -57,6 +58,7 @@ class LaunchSite:
     types: Mapping[int, str] = field(factory=dict[int, str])
     passed: int | None = None
     fields: Mapping[tuple[int, str], int] = field(factory=dict[tuple[int, str], int])
+    made_axes: frozenset[int] = frozenset()
     definitions: Mapping[str, str] = field(factory=dict[str, str])
 
     def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
@@ -82,7 +84,8 @@ class LaunchSite:
             shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared
             source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.SIZES
             grid = all_known((x, y, z))
-            yield LaunchConfig(made.block, grid, shared, source, named, self.site, (x, y, z))
+            made_axes = frozenset(i for i in self.made_axes if (x, y, z)[i] is None)
+            yield LaunchConfig(made.block, grid, shared, source, named, self.site, (x, y, z), made_axes)
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -96,7 +99,16 @@ class LaunchSite:
             return None
         named = self.named_constants(parameters, self.arguments)
         source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.FILE
-        return LaunchConfig(block, self.grid, self.dynamic_shared, source, named, self.site, self.grid_axes)
+        return LaunchConfig(
+            block,
+            self.grid,
+            self.dynamic_shared,
+            source,
+            named,
+            self.site,
+            self.grid_axes,
+            self.made_axes,
+        )
 
     def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
         """Names that the launch passes as template arguments → their values in an instantiation."""

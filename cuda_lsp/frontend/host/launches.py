@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.computed_arguments import computed_arguments, grids, multiples
+from cuda_lsp.frontend.host.computed_arguments import component, computed_arguments, grids, multiples
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -54,7 +54,7 @@ from cuda_lsp.frontend.host.wrapped_launches import (
     uses_of_macros,
 )
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
-from cuda_lsp.model import Site
+from cuda_lsp.model import Extents, Site
 
 _T = TypeVar("_T")
 _LAUNCH = re.compile(
@@ -309,6 +309,7 @@ class _Reader:
             site=place,
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=grid_axes,
+            made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
             conditions=self._conditions(launch, at, given.taken),
             shared=self._shared(launch, at),
@@ -319,6 +320,12 @@ class _Reader:
             fields=self._fields.constants(launch.arguments, at, arguments),
             definitions=launch.definitions,
         )
+
+    def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:
+        """Axes of the grid along which the source writes an extent that is not known."""
+        constants = self._file.constants
+        open_axes = [i for i in (1, 2) if known[i] is None and grid is not None]
+        return frozenset(i for i in open_axes if component(constants, grid or "", i, at) is not None)
 
     def _comparisons(self, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
         """What holds at a launch, and in the branches that are taken before it."""
@@ -331,13 +338,13 @@ class _Reader:
         return tuple(itertools.chain.from_iterable(map(held, (at, *inside))))
 
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
-        grid, block = (*launch.configuration, None, None)[:2]
+        grid = launch.configuration[0] if launch.configuration else None
         constants, way = self._file.constants, Given({}, taken)
         held = self._comparisons(at, taken)
 
         def told() -> tuple[str, ...]:
             with constants.knowing(way):
-                found = guards(held, constants, at, block, launch.arguments)
+                found = guards(held, constants, at, launch.configuration, launch.arguments)
                 found += tuple(multiples(constants, launch.arguments, at))
                 if grid is None:
                     return found

@@ -1,7 +1,7 @@
 """Types as host code writes them: what a launch passes, and which types a condition lets through.
 
-Only pointers tell a kernel's instance or overload, numbers are converted. Names that nobody knows may stand
-for any type.
+Only pointers and constants that are types (``std::bool_constant<false>``) tell a kernel's instance or
+overload, numbers are converted. Names that nobody knows may stand for any type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ _CAST = re.compile(
 )
 _SAME = re.compile(
     r"(?:std\s?::\s?)?is_same(?P<value>_v)?\s?<\s?([\w:\s]+),\s?([\w:\s]+)>\s?(?(value)|::\s?value)"
+)
+_CONSTANT = re.compile(
+    r"\A(?:std\s?::\s?)?(?:(true|false)_type|bool_constant\s?<\s?(\w+)\s?>|integral_constant\s?<[\w\s:]+,\s?(-?\w+)\s?>)"
+    r"\s?(?:\{\s?\}|\(\s?\))?\Z"
 )
 _LEFT_OUT = re.compile(
     r"\b(?:const|volatile|__restrict(?:__)?|restrict|struct|typename|register)\b|(?<!\w)\w{1,80}\s?::\s?"
@@ -45,8 +49,20 @@ def known_type(text: str) -> tuple[str, int] | None:
     return (found, plain.count("*")) if found is not None else None
 
 
+def constant_type(text: str) -> int | None:
+    """The number that such a type, or an object of it, stands for: ``std::bool_constant<true>{}``."""
+    match = _CONSTANT.match(text.strip())
+    value = (match[1] or match[2] or match[3]) if match is not None else ""
+    if value in ("true", "false"):
+        return int(value == "true")
+    return int(value) if value.removeprefix("-").isdigit() else None
+
+
 def may_be_one(passed: str, taken: str) -> bool:
-    """Whether a pointer of one type can be passed where the other is taken."""
+    """Whether a pointer, or a constant, of one type can be passed where the other is taken."""
+    constants = constant_type(passed), constant_type(taken)
+    if None not in constants:
+        return constants[0] == constants[1]
     one, other = known_type(passed), known_type(taken)
     pointers = one is not None and other is not None and one[1] > 0 and other[1] > 0
     return one == other if pointers else True
@@ -58,6 +74,8 @@ def passed_type(argument: str, declared: Callable[[str], str | None]) -> str | N
     cast = _CAST.match(text)
     if cast is not None:
         return cast[1] or cast[2]
+    if constant_type(text) is not None:
+        return text
     return declared(text) if text.isidentifier() else None
 
 

@@ -200,7 +200,8 @@ def _writes_results(call: Call) -> Value:
 
 def _assume(call: Call) -> Value:
     fact = expressions.condition(call.low, call.arguments[0])
-    if not isinstance(fact, Const | Unknown):
+    holds = isinstance(fact, Const) and bool(fact.value)
+    if not holds and not isinstance(fact, Unknown):
         call.low.emit(Assume(fact, call.low.site(call.node)))
     return call.nothing()
 

@@ -22,7 +22,7 @@ from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.wavefronts import WarpPicture, touched_words, warp_wavefronts
+from cuda_lsp.wavefronts import WarpPicture, instruction_bytes, touched_words, warp_wavefronts
 
 
 @frozen(eq=False)
@@ -82,11 +82,12 @@ def _picture(trace: Trace, accesses: list[Access]) -> WarpPicture | None:
         if not len(addresses):
             continue
         how: dict[str, Any] = {"load": load, "banks": gpu.banks, "bank_bytes": gpu.bank_bytes}
-        cost = warp_wavefronts(addresses, active, a.size, **how)
+        size = instruction_bytes(a.size)
+        cost = warp_wavefronts(addresses, active, size, **how)
         top = cost.dearest
         wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
         if best is None or wavefronts > best[0]:
-            touches = touched_words(addresses[top : top + 1], active[top : top + 1], a.size, **how)
+            touches = touched_words(addresses[top : top + 1], active[top : top + 1], size, **how)
             place, warp = a.site, int(warps[top])
             shown = (gpu.banks, gpu.warp_size, wavefronts, ideal, touches)
             best = wavefronts, WarpPicture(place.text, place.range.start.line, warp, *shown)
@@ -118,7 +119,10 @@ def _doubt(a: Access) -> str:
 
 
 def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
-    """All accesses are of one site, hence of one size but for templates; sizes are costed apart."""
+    """All accesses are of one site, hence of one size but for templates; sizes are costed apart.
+
+    What takes several instructions is told by one of them: the others do the same some words further.
+    """
     gpu = trace.gpu
     worst: tuple[tuple[int, int], BankReport] | None = None
     least, dearest = math.inf, (accesses[0], 0)
@@ -136,7 +140,7 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         active &= (addresses >= 0) & (addresses < budgets.MOST_ADDRESS)  # no bank holds the others
         addresses = np.where(active, addresses, 0)
         cost = warp_wavefronts(
-            addresses, active, size,
+            addresses, active, instruction_bytes(size),
             load=not accesses[0].mode.writes, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
         )  # fmt: skip
         total += int(cost.wavefronts.sum())

@@ -14,7 +14,14 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.machine import Excluded
-from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, FIRST_ONLY, UNEVEN, argument_sets
+from cuda_lsp.static.exact.ordinary_inputs import (
+    FILLINGS,
+    FIRST_ONLY,
+    RARE,
+    UNEVEN,
+    Filling,
+    argument_sets,
+)
 from cuda_lsp.static.exact.run import Missed, Unfinished
 from cuda_lsp.static.exact.search import Inputs, Search
 from cuda_lsp.static.findings import words
@@ -22,7 +29,8 @@ from cuda_lsp.static.findings.conditions import Contents
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.partings import as_decided
 
-_FILLINGS = (UNEVEN, FIRST_ONLY, *FILLINGS[:4])
+_COMPARED = Filling("hub", "named in turn")
+_FILLINGS = (UNEVEN, FIRST_ONLY, *FILLINGS[:4], _COMPARED, RARE)
 
 
 def divergences_by_running(

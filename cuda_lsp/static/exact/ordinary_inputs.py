@@ -1,8 +1,9 @@
 """Ordinary inputs for a real execution: sizes that fit together, and contents that arrays may well have.
 
 An array that bounds a loop's range holds row offsets, ascending; what addresses are made of are valid
-indices, of which some come twice; counters and locks start at zero, as hosts leave them. Nothing
-is chosen for flags that the kernel waits for, nor for memory that no host fills.
+indices, of which some come twice; counters and locks start at zero, as hosts leave them; a number that all
+threads read from one place is a size. Nothing is chosen for flags that the kernel waits for, nor for memory
+that no host fills.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from cuda_lsp.static.launches.arguments import enumerators, free_scalars, laid_o
 _TURNS = {"named": 0, "named in turn": 1}
 _LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
 """What the kernel's results start with, when every thread is to improve on the one before it."""
+
+
+_SIZES = {"zeros": (2, 8), "previous": (1, 3), "mixed": (0, 1)}
+"""By filling: how many blocks a size in memory is for, none for few threads; and what a byte holds."""
 
 
 @frozen
@@ -49,6 +54,8 @@ UNEVEN = Filling("uneven", "mixed")
 """Rows, and counts of what threads do, differ in length."""
 FIRST_ONLY = Filling("zeros", "first")
 """One element is no zero: what warps vote on differs between them."""
+RARE = Filling("zeros", "named once")
+"""One element is what they are compared with, all others are not."""
 
 
 @frozen(eq=False)
@@ -58,31 +65,45 @@ class Contents:
     flow: DataFlow
     filling: Filling
     arguments: Mapping[str, int]
+    threads: int = budgets.ORDINARY_SIZES[0]  # of a block
 
     def at(self, array: Array, offset: int, type: Type) -> int | None:
         """The integer at a byte of an array; None: nobody knows."""
         if array.space is not Space.GLOBAL or array in self.flow.awaited or not isinstance(type, Int):
             return None
+        if array in self.flow.lowered and array not in self.flow.forests:
+            return type.wrap(budgets.FALLING_FROM)
         if array in self.flow.drawn or array in self.flow.slice.lock_arrays:
             return 0
         element = offset // max(type.size, 1)
+        if array in self.flow.single and self.filling.value == "mixed" and self.filling.index in _SIZES:
+            return self._size(type)
         if array in self.flow.rows:
             return type.wrap(self._row(array, element))
         how = self.filling.index if array in self.flow.indices else self.filling.value
         if how in _LIMITS and array in self.flow.slice.written:
             return type.wrap(_LIMITS[how])
+        if how == RARE.value:
+            return type.wrap(self._compared_with(array, int(element > 0)))
         if how in _TURNS:
             return type.wrap(self._compared_with(array, element + _TURNS[how]))
         return type.wrap(_element(how, element, array.id))
 
+    def _size(self, type: Int) -> int:
+        """A number that all threads read: a size, or what fits into a few bits."""
+        blocks, bits = _SIZES[self.filling.index]
+        return bits if type.size == 1 else type.wrap(blocks * self.threads or budgets.ORDINARY_SIZES[0])
+
     def _compared_with(self, array: Array, turn: int) -> int:
         """One of the numbers that the kernel tells elements of the array from, and of their neighbours."""
         numbers: dict[int, None] = {}
+        others: dict[int, None] = {}
         for other, distance in self.flow.named.get(array, ()):
             number = other.value if isinstance(other, Const) else self.arguments.get(other.name, 0)
             numbers[int(number) + distance] = None
+            others[int(number) + distance + (1 if distance < 0 else -1)] = None
         if len(numbers) < 2:
-            numbers |= {number - 1: None for number in numbers} or {0: None, 1: None}
+            numbers |= others or {0: None, 1: None}
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:

@@ -3,10 +3,12 @@
 The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
 host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
 
-- neither comes from data: a condition (``if (in[i] == 6) *count += 1``), but not where neighbouring elements
+- neither comes from data, but for flags of elements (``in[i] > 0``, of which positions are counted): a
+  condition (``if (in[i] == 6) *count += 1``), but not where neighbouring elements
   decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one holds the key;
 - one does, in shared memory: a condition; in global memory only when the other access takes every thread's
-  own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart;
+  own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart,
+  or when the one is atomic, which says that threads meet there, and the other is not;
 - both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
   only one of the two is, which says that threads meet there. A plain scatter may be a permutation, ids of
   rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and ranges that an array
@@ -83,7 +85,7 @@ def _meant(flow: DataFlow, shown: Shown, kernel: Kernel, launch: LaunchConfig) -
 def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig) -> bool:
     if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
         return False  # what orders others
-    data = [flow.arrays_in(x.address) for x in (a, b)]
+    data = [flow.arrays_in(x.told, flow.told) for x in (a, b)]
     if not any(data):
         deciding = {array.name for array in flow.arrays_in(a.guard) & flow.arrays_in(b.guard)}
         return not deciding & offset_arrays(kernel)
@@ -95,11 +97,12 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         return atomic or (flow.is_update(a, b) and not flow.adds_by_ids(a))
     if shared:
         return True
-    own = a if not data[0] else b
+    own, other = (a, b) if not data[0] else (b, a)
     open_scalars = set(free_scalars(kernel, launch))
     moved = any(isinstance(x, Var) and x.name in open_scalars for x in own.address)
     chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
-    return not moved and not chosen and bool(own.address & _THREADS)
+    everywhere = bool(own.address & _THREADS) or (other.mode.atomic and not own.mode.atomic)
+    return not moved and not chosen and everywhere
 
 
 # --------------------------------------------------------------------------------------- the diagnosis

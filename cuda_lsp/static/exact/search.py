@@ -184,6 +184,8 @@ class Search:
             if work.now() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, inputs)
+            if shown is None and _nearness(first, second) == _APART:  # its block may come there too late
+                shown = self._show(pair, second, first, seen.places, inputs)
             if shown is not None and (_one_choice(shown) or self._improves(shown)):
                 return shown
         return None
@@ -214,7 +216,7 @@ class Search:
         threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + budgets.RUN_S)
-        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments).at)
+        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments, self.launch.threads).at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
     def _places(self, spaces: frozenset[Space]) -> _Threads:

@@ -56,9 +56,15 @@ class EqualValues:
 
     def _of_lanes(self, value: Lanes) -> Lanes:
         if value.ndim > 1 and value.size > value.shape[-1]:
-            return self._each((id(value), lane) for lane in range(self.lanes))  # one of several rounds
+            return self._of_rounds(value)
         flat = np.broadcast_to(np.reshape(value, -1), (self.lanes,))
         return self._each(("integer", int(v)) for v in flat)
+
+    def _of_rounds(self, value: Lanes) -> Lanes:
+        """Lanes that have the same in each round have the same in one."""
+        rounds = value.size // value.shape[-1]
+        rows: Lanes = np.broadcast_to(np.reshape(value, (rounds, -1)), (rounds, self.lanes))
+        return self._each((id(value), rows[:, lane].tobytes()) for lane in range(self.lanes))
 
     def _of_data(self, value: Data) -> Lanes:
         if value.spread is Spread.GRID:

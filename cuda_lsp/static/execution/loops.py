@@ -80,6 +80,11 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
             line = loop.site.range.start.line
             machine.trace.not_decided(f"line {line}: more than {machine.budget.rounds} rounds of a loop")
             break
+        if shape.idle and first:  # many more rounds, and nobody has anything to do with them
+            machine.eval.executed_by(mask.may, mask.sure)
+            for var in shape.carried:
+                machine.eval.env[var.id] = _behind(machine, loop, var)
+            return True
         first += size
     machine.eval.executed_by(mask.may, mask.sure)
     _finish(machine, loop, shape, start, steps, total, mask)

@@ -37,12 +37,17 @@ def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...
 
 
 def grid_of(launch: LaunchConfig) -> Dim3:
-    """The grid; along the axes that the launch leaves open two blocks in the first of them, one in others."""
+    """The grid; along the axes that the launch leaves open two blocks in the first of them, one in others.
+
+    Two also along those that it makes itself.
+    """
     if launch.grid is not None:
         return launch.grid
     found = [1 if n is None else n for n in launch.grid_axes]
     if None in launch.grid_axes:
         found[launch.grid_axes.index(None)] = 2
+    for axis in launch.made_axes:
+        found[axis] = 2
     x, y, z = found
     return (x, y, z)
 

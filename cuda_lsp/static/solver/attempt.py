@@ -81,6 +81,10 @@ class Attempt:
             if sites not in unrolled.certain:
                 unrolled.findings[sites] = self.findings[sites]
             unrolled.doubts.pop(sites, None)
+        shown = {f.key: f for f in self.others if f.certain}
+        unrolled.others = [f if f.certain else shown.pop(f.key, f) for f in unrolled.others]
+        told = {f.key for f in unrolled.others}
+        unrolled.others += [f for key, f in shown.items() if key not in told]
         return unrolled
 
     def _doubts_told(self) -> list[str]:

@@ -123,11 +123,14 @@ class _Refinement:
 
     def _run_to_barriers(self, launch: LaunchConfig, attempt: Attempt) -> None:
         """Barriers that threads may miss become certain where a real schedule shows it."""
-        missed = (f for f in attempt.others if f.code is Code.BARRIER_DIVERGENCE)
-        doubtful = {f.site.range for f in missed if f.status is Status.POSSIBLE}
+        missed = [f for f in attempt.others if f.code is Code.BARRIER_DIVERGENCE]
+        certain = {f.site.range for f in missed if f.status is not Status.POSSIBLE}
+        told = {f.site.range for f in missed}
         until = max(self.deadline, work.now() + budgets.GLANCE_SHARE * self.budget.kernel)
+        doubtful = (attempt.not_settled | told) - certain
         shown = divergences_by_running(self.kernel, launch, self.gpu, doubtful, until)
         attempt.others = [shown.get(f.site.range, f) for f in attempt.others]
+        attempt.others += [found for place, found in shown.items() if place not in told]
 
     def _glance(
         self, launch: LaunchConfig, candidates: Sequence[Candidate], query: Query
@@ -166,6 +169,7 @@ class _Refinement:
         if _contradicted(query):
             text = f"its assertions do not hold when the block is {launch.block}: no thread runs"
             attempt.reasons[text] = None
+            return attempt
         if not unroll:
             attempt.findings.update(self._glance(launch, candidates, query))
         sizes = not_negative(_sizes_that_matter(candidates, summary))

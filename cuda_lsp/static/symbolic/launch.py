@@ -52,11 +52,12 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
     block = launch.block if launch is not None else (None, None, None)
     grid = (launch.grid or launch.grid_axes) if launch is not None else (None, None, None)
     folded = folded_axes(kernel, grid)
+    asked = used | {GDIM[i] for i in (launch.made_axes if launch is not None else ())}
     for i in range(3):
         threads = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
         _bind((axes, bounds, used), TID[i], BDIM[i], Level.THREAD, block[i], threads, threads - 1)
         blocks, known = gpu.max_grid_dim[i], 1 if i in folded else grid[i]
-        _bind((axes, bounds, used), BID[i], GDIM[i], Level.BLOCK, known, blocks, UNTOLD_BLOCKS)
+        _bind((axes, bounds, asked), BID[i], GDIM[i], Level.BLOCK, known, blocks, UNTOLD_BLOCKS)
     if launch is None:
         volume = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
         bounds.append(t.le(volume, t.const(gpu.max_threads_per_block)))
@@ -68,7 +69,7 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
 def _bind(
     where: _Axes, index: Axis, extent: Axis, level: Level, known: int | None, most: int, last: int
 ) -> None:
-    """A coordinate and its extent: ``known``, 1 where the kernel does not ask along y or z, else free.
+    """A coordinate and its extent: ``known``, 1 where nobody asks along y or z, else free.
 
     ``most``: what the target allows as extent. ``last``: the largest index of a free extent.
     """
