@@ -17,7 +17,8 @@ from cuda_lsp.model import Position, SourceRange
 
 _QUOTED = r'"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'"
 _OURS = r"[^\n]*(?:cuda-lsp:|--blockDim=)"
-_GAP = re.compile(rf"{_QUOTED}|(?P<gap>(?://(?!{_OURS})[^\n]*|/\*.*?\*/|\s+)+)", re.DOTALL)
+_GAP = re.compile(rf"{_QUOTED}|(?P<gap>(?://(?!{_OURS})[^\n]*|/\*.*?\*/|\s+)+)|/\*.*", re.DOTALL)
+"""A comment that does not end is code, all of it."""
 _LINES = re.compile(rf"^(?:[ \t]*#|{_OURS}|[^\n]*\\$)[^\n]*", re.MULTILINE)
 """Of which each is a whole: preprocessor lines, those with comments of ours, those that go on."""
 _OPERATOR = frozenset("+-*/%<>=!&|^~?:.")

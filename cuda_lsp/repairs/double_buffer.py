@@ -21,7 +21,7 @@ from cuda_lsp.repairs.updates import unused
 
 _BARRIER = re.compile(r"__syncthreads\s*\(\s*\)\s*;")
 _ROUND = re.compile(r"\(.*;\s*(?:\+\+\s*(\w+)|(\w+)\s*\+\+)\s*\)", re.DOTALL)
-_DECLARED = re.compile(r"__shared__\b[^;{}=]*;")
+_DECLARED = re.compile(r"__shared__\b[^;{}=]{0,400};")
 _NAMES = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s{0,9}\[")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 
-from attrs import frozen
+from attrs import field, frozen
 
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import differing
@@ -32,7 +32,7 @@ class Pace:
     line: int = 1
     decided: bool = False
     whole: bool = True
-    least: float = budgets.LEAST_EXECUTION_S
+    least: float = field(factory=lambda: budgets.LEAST_EXECUTION_S)
 
     @classmethod
     def of_trial(cls) -> Pace:

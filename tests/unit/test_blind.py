@@ -5,7 +5,7 @@ or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``
 ``//~ KIND @name`` beside another line the race between the two, without a name the race of a line with
 itself. ``truth.tsv`` has a sentence of reason for each. Asked is what people live by: nothing correct is
 accused, nothing broken is called race-free, each pair of lines (and each barrier) is a true one, and all but
-``OPEN`` are decided. Files 19 to 36, and 37 to 54, were written later, in the same way, by somebody else each.
+``OPEN`` are decided. Files 19 to 36, and 37 to 54, were written later in the same way, by others.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ OPEN = frozenset(
         "beam_advance",
         "paths_step",
         "carve_right",
+        "bitonic_two_warp",
         "bfs_block_queue",
         "bfs_block_flush",
         "probe_insert_claim",

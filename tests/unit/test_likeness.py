@@ -74,13 +74,13 @@ def test_what_sizes_of_elements_decide_is_not_alike(body: str, one: str, other: 
 def settled(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Verdict], int]:
     """The verdicts of two instances, and how often the solver was asked."""
     asked = [0]
-    refine = kept_reports.refine_with_second_opinion
+    proof = kept_reports.proof
 
     def counted(*arguments: object) -> object:
         asked[0] += 1
-        return refine(*arguments)  # type: ignore[arg-type]
+        return proof(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(kept_reports, "refine_with_second_opinion", counted)
+    monkeypatch.setattr(kept_reports, "proof", counted)
     analyzer, path = Analyzer(), Path("/nowhere/alike.cu")
     try:
         analyzer.update(path, TEXT.format(body=body, one="float", other="double"))

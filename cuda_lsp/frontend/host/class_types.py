@@ -19,7 +19,7 @@ _ALIAS = re.compile(
 )
 _INSTANCE = re.compile(r"\A(?:typename\s)?([A-Za-z_][\w:]*?)\s?(?:<([\w:\s,<>*]*)>)?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<([^<>;{}]{1,200})>\s?\Z")
-_PARAMETER = re.compile(r"(\w+)\s?(?:=.*)?\Z", re.S)
+_PARAMETER = re.compile(r"(?<!\w)(\w+)\s?(?:=.*)?\Z", re.S)
 _HEAD = (
     r"\b(?:struct|class)\s(?:(?:alignas|__align__)\s?\([^();{{}}]{{0,60}}\)\s?)?{name}\b"
     r"(?P<arguments>\s?<[^;{{}}()]{{0,80}}>)?(?:\s?:[^;{{}}()]{{0,120}})?\s?\{{"

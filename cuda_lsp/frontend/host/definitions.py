@@ -30,7 +30,7 @@ _OTHER = re.compile(
     r"([A-Za-z_]\w{0,60})\s(\w{1,60})\s?=(?!=)",
     re.M,
 )
-_LITERAL = re.compile(r"\s?(\d+[uUlL]{0,3})\s?;")
+_LITERAL = re.compile(r"\s?(\d{1,20}[uUlL]{0,3})\s?;")
 _NO_TYPE = re.compile(
     r"return|else|using|typedef|delete|new|throw|goto|case|namespace|do|dim3|u?int3|auto|const|constexpr|static"
     r"|struct|class|enum|typename|template"

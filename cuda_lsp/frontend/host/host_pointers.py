@@ -37,7 +37,7 @@ _SYMBOL = re.compile(rf"\bcudaGetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_N
 _RECORD = re.compile(rf"\b{_NAME}\s({_NAME})\s?(?:=\s?(?:{_NAME}\s?)?)?\{{([^{{}};]{{1,1000}})\}}\s?;")
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
 _ELEMENT = re.compile(r"\[(\w+)\]\Z")
-_LOOP = re.compile(r"\bfor\s?\([^;{}]*;[^;{}]*;([^;{}]*)\)\s?\Z")
+_LOOP = re.compile(r"\bfor\s?\([^;{}]{0,400};[^;{}]{0,400};([^;{}]{0,400})\)\s?\Z")
 _LONGEST_HEADER = 400
 _SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 

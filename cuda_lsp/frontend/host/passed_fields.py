@@ -25,7 +25,9 @@ _MADE = re.compile(rf"\A({_NAME})\s?(?:<[^<>{{}}]*>\s?)?\{{({_PARTS})\}}\Z")
 _TYPED = re.compile(
     rf"(?<=[;{{}}])\s?(?:(?:const|struct)\s){{0,2}}({_NAME})(?:<[^<>;{{}}]{{0,200}}>)?\s(?={_NAME}\s?[;=,{{])"
 )
-_RECORD = re.compile(rf"\s?({_NAME})\s?(?:(?=[;,])|(?:=\s?(?:{_NAME}\s?)?)?\{{({_PARTS})\}}\s?(?=[;,]))")
+_RECORD = re.compile(
+    rf"\s?(?<!\w)({_NAME})\s?(?:(?=[;,])|(?:=\s?(?:{_NAME}\s?)?)?\{{({_PARTS})\}}\s?(?=[;,]))"
+)
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
 _FIELD = re.compile(rf"\s?\.\s?({_NAME})")
 _ELEMENT = re.compile(r"\s?\[\s?([^\[\];{}]{1,200}?)\s?\]")

@@ -30,7 +30,7 @@ _BRANCH = re.compile(
     re.M | re.I,
 )
 _CLOSED = re.compile(r"\bendif\b", re.I)
-_NEGATED = re.compile(r"\s*(?:if\s?\(\s?NOT\b|ifn)", re.I)
+_NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
 _OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
 _OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
