@@ -13,12 +13,10 @@ from collections.abc import Set
 from attrs import evolve
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Kernel, Store
-from cuda_lsp.ir.types import Float
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import RaceKind, SourceRange
-from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown
+from cuda_lsp.static.witnessed_values import is_suspected, stores_of_floats
 
 
 def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
@@ -29,7 +27,7 @@ def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
 
 def is_open(first: FirstTier, kernel: Kernel) -> bool:
     """Whether what threads store matters and is not known: two of them write one place, and floats."""
-    return _stores_floats(kernel, {f.site.range for f in first.findings if _is_suspected(f)})
+    return _stores_floats(kernel, {f.site.range for f in first.findings if is_suspected(f)})
 
 
 def may_open(first: FirstTier, kernel: Kernel) -> bool:
@@ -38,8 +36,7 @@ def may_open(first: FirstTier, kernel: Kernel) -> bool:
 
 
 def _stores_floats(kernel: Kernel, places: Set[SourceRange]) -> bool:
-    stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
-    return bool(places) and not kernel.errors and any(s.site.range in places for s in stores)
+    return bool(places) and not kernel.errors and bool(places & stores_of_floats(kernel))
 
 
 def with_stored_values(
@@ -52,14 +49,10 @@ def with_stored_values(
     if again.cut:
         return evolve(first, cut=True)
     alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
-    differing = {f.key: f for f in again.findings if _is_suspected(f)}
+    differing = {f.key: f for f in again.findings if is_suspected(f)}
     findings = tuple(
-        differing.get(f.key, f) if _is_suspected(f) else f
+        differing.get(f.key, f) if is_suspected(f) else f
         for f in (of_one_value(finding, alike) for finding in first.findings)
     )
     report = evolve(first.report, findings=shown(findings, settings))
     return evolve(first, findings=findings, report=report, alike=alike)
-
-
-def _is_suspected(finding: Diagnosis) -> bool:
-    return finding.kind is RaceKind.WAW and finding.certain and not finding.same_value

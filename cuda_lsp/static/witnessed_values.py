@@ -15,7 +15,7 @@ from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel, Store
 from cuda_lsp.ir.types import Float
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import RaceKind, Status
+from cuda_lsp.model import RaceKind, SourceRange, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.races import race_findings
@@ -31,17 +31,25 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
     """The findings: stores of one value as such, those that differ between blocks alone as of two blocks."""
     if kernel.followed is None:
         return tuple(findings)
-    stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
-    places = {store.site.range for store in stores}
+    places = stores_of_floats(kernel)
     looks = _Looks(kernel.followed, gpu)
     return tuple(looks.told(f) if _asks(f) and f.site.range in places else f for f in findings)
 
 
+def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
+    """Where it stores floating-point numbers."""
+    stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
+    return {store.site.range for store in stores}
+
+
+def is_suspected(finding: Diagnosis) -> bool:
+    """A certain race of two stores that are not known to be of one value."""
+    return finding.kind is RaceKind.WAW and finding.certain and not finding.same_value
+
+
 def _asks(finding: Diagnosis) -> bool:
-    waw = finding.kind is RaceKind.WAW and finding.certain and not finding.same_value
-    return (
-        waw and finding.witness is not None and finding.witness.blocks is None and finding.launch is not None
-    )
+    within = finding.witness is not None and finding.witness.blocks is None
+    return is_suspected(finding) and within and finding.launch is not None
 
 
 @frozen

@@ -27,7 +27,7 @@ def meeting(
     if here is None or there is None or a.size != b.size:
         return None
     step = 1 if between_blocks or a is b else trace.gpu.warp_size
-    apart = agent // step if not between_blocks else agent
+    apart = agent // step
     best: tuple[Lane, Lane] | None = None
     for number in np.intersect1d(here[0], there[0]).tolist():
         mine, others = (lanes_of[places == number] for places, lanes_of in (here, there))
