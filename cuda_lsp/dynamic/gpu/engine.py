@@ -8,6 +8,7 @@ process: a kernel that hangs or faults leaves the CUDA context unusable, so afte
 from __future__ import annotations
 
 import atexit
+import math
 import os
 from collections.abc import Callable
 from importlib import import_module
@@ -15,12 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from attrs import define
+from attrs import define, evolve
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.cuda_bindings import BindingsDevice, Calls, Context, DriverError
 from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.gpu.plan import blocks_of
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -29,6 +31,7 @@ from cuda_lsp.dynamic.runs import (
     KernelRun,
     RunOutcome,
 )
+from cuda_lsp.model import Dim3
 
 INSTALL = (
     "install NVIDIA's wheels, which need a driver alone (`pip install 'cuda-lsp[gpu-wheels]'`), or PyCUDA,"
@@ -112,10 +115,15 @@ def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     attribute = cuda.device_attribute
-    shared = int(handle.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
-    multiprocessors = int(handle.get_attribute(attribute.MULTIPROCESSOR_COUNT))
-    name = str(handle.name())
-    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
+    sizes = (
+        int(handle.get_attribute(getattr(attribute, size)))
+        for size in (
+            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+            "MULTIPROCESSOR_COUNT",
+            "MAX_THREADS_PER_MULTIPROCESSOR",
+        )
+    )
+    return PycudaDevice(cuda, handle, context, toolkit, str(handle.name()), architecture, *sizes)
 
 
 def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
@@ -123,14 +131,18 @@ def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
     architecture, driver = _bindings_capability(calls, handle), calls.driver.CUdevice_attribute
     try:
         context = Context(calls, calls("cuDevicePrimaryCtxRetain", handle))
-        shared = calls(
-            "cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle
-        )
-        count = calls("cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle)
+        sizes = [
+            int(calls("cuDeviceGetAttribute", attribute, handle))
+            for attribute in (
+                driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                driver.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )
+        ]
         name = bytes(calls("cuDeviceGetName", 256, handle)).split(b"\0")[0].decode()
     except (DriverError, TooMuchMemory) as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
-    return BindingsDevice(calls, handle, context, toolkit, name, architecture, int(shared), int(count))
+    return BindingsDevice(calls, handle, context, toolkit, name, architecture, *sizes)
 
 
 def _first_device() -> tuple[Calls, Any]:
@@ -219,10 +231,33 @@ class GpuEngine:
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch, instrumented. Failures are in the outcome; ``usable``: others may follow."""
-        module = read_module(request.ptx)
-        launch = Launch(self.card, self._toolkit, request, module)
+        launch = Launch(self.card, self._toolkit, request, read_module(request.ptx))
         if not self.usable:
             return launch.failed("not run: an earlier kernel left the GPU unusable for this process")
+        try:
+            return self._run(launch, progress)
+        except GridTooLarge as error:
+            return self._run_in_part(launch, progress) or launch.failed(str(error))
+
+    def _run_in_part(self, launch: Launch, progress: Callable[[str], None]) -> RunOutcome | None:
+        """The kernel as a smaller grid, which fits on the GPU at once; None: even that does not end well."""
+        request = launch.request
+        grid = smaller_grid(request.launch.grid or (1, 1, 1), request.cluster, self.card.multiprocessors)
+        smaller = evolve(request, launch=evolve(request.launch, grid=grid), blocks=None)
+        try:
+            outcome = self._run(Launch(self.card, self._toolkit, smaller, launch.module), progress)
+        except GridTooLarge:
+            return None
+        if outcome.failure is not None:
+            return None
+        told = (
+            f"blocks beyond the {math.prod(grid):,} that were run as a grid of their own: the"
+            f" {blocks_of(request):,} of this cooperative launch do not fit on the GPU at once"
+        )
+        return evolve(outcome, blocks_total=blocks_of(request), not_covered=(*outcome.not_covered, told))
+
+    def _run(self, launch: Launch, progress: Callable[[str], None]) -> RunOutcome:
+        """Raises GridTooLarge."""
         progress("instrumenting")
         try:
             launch.prepare()
@@ -230,7 +265,7 @@ class GpuEngine:
             outcome = launch.execute(self.keep_results)
         except AssemblyError as error:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
-        except (GridTooLarge, TooMuchMemory) as error:
+        except TooMuchMemory as error:
             return launch.failed(str(error))
         except self.card.error as error:
             self.usable = False
@@ -251,3 +286,12 @@ class GpuEngine:
             launch.empty_shadows()
             outcomes.append(launch.execute(keep_results=False, lead=_LEAD))
         return outcomes
+
+
+def smaller_grid(grid: Dim3, cluster: Dim3, most: int) -> Dim3:
+    """With at most so many blocks, in whole clusters; rows and planes of blocks stay as wide as may be."""
+    most = max(1, most // math.prod(cluster))
+    x = min(grid[0] // cluster[0], most)
+    y = min(grid[1] // cluster[1], most // x)
+    z = min(grid[2] // cluster[2], most // (x * y))
+    return x * cluster[0], y * cluster[1], z * cluster[2]
