@@ -138,3 +138,53 @@ int main() {
     return 0;
 }
 """
+
+DEVICES = """
+#include <cuda_runtime.h>
+#include <cstdio>
+__device__ int seen;
+__managed__ int together;
+__constant__ int offset = 7;
+__global__ void shift(int* out, const int* in) {
+    __shared__ int s[64];
+    s[threadIdx.x] = in[threadIdx.x] + offset;
+    BARRIER
+    out[threadIdx.x] = s[(threadIdx.x + 1) % 64];
+    if (threadIdx.x == 0) { seen += 1; atomicAdd_system(&together, 1); }
+}
+int main() {
+    int count = 0, host[64], back[2][64], told[2], *in[2], *out[2];
+    cudaGetDeviceCount(&count);
+    if (count < 2) { printf("only %d device\\n", count); return 0; }
+    for (int i = 0; i < 64; ++i) host[i] = i;
+    for (int d = 0; d < 2; ++d) {
+        int step = 100 * (d + 1);
+        cudaSetDevice(d);
+        cudaMalloc(&in[d], sizeof host);
+        cudaMalloc(&out[d], sizeof host);
+        cudaMemcpy(in[d], host, sizeof host, cudaMemcpyHostToDevice);
+        if (d) cudaMemcpyToSymbol(offset, &step, sizeof step);
+    }
+    for (int k = 0; k < 2; ++k)
+        for (int d = 0; d < 2; ++d) {
+            cudaSetDevice(d);
+            for (int j = 0; j <= d; ++j) shift<<<1, 64>>>(out[d], in[d]);
+        }
+    int device = -1;
+    for (int d = 0; d < 2; ++d) {
+        cudaSetDevice(d);
+        cudaDeviceSynchronize();
+        cudaMemcpy(back[d], out[d], sizeof host, cudaMemcpyDeviceToHost);
+        cudaMemcpyFromSymbol(&told[d], seen, sizeof told[d]);
+    }
+    bool same = true;
+    for (int i = 0; i < 64; ++i)
+        for (int d = 0; d < 2; ++d) same = same && back[d][i] == (i + 1) % 64 + (d ? 200 : 7);
+    cudaPointerAttributes of;
+    cudaPointerGetAttributes(&of, in[1]);
+    cudaGetDevice(&device);
+    printf("%s, %d and %d of %d, device %d, memory of %d, %s\\n", same ? "as it should be" : "wrong", told[0], told[1],
+           together, device, of.device, cudaGetErrorString(cudaSetDevice(count)));
+    return 0;
+}
+"""

@@ -62,7 +62,7 @@ def open_engine(nvcc: Path | None = None) -> GpuEngine:
 def device_architecture() -> int:
     """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
     if library() == BINDINGS:
-        calls, handle = _first_device()
+        calls, handle = _device(0)
         return _bindings_capability(calls, handle)
     cuda = _driver()
     try:
@@ -80,11 +80,11 @@ def open_device(toolkit: Toolkit) -> RealDevice:
     return _opened(toolkit, lambda handle: handle.make_context())
 
 
-def open_primary(toolkit: Toolkit) -> RealDevice:
-    """Device 0 with the context that the runtime uses in this process, not current yet."""
+def open_primary(toolkit: Toolkit, number: int = 0) -> RealDevice:
+    """A device with the context that the runtime uses in this process, not current yet."""
     if library() == BINDINGS:
-        return _bindings_device(toolkit)
-    return _opened(toolkit, lambda handle: handle.retain_primary_context())
+        return _bindings_device(toolkit, number)
+    return _opened(toolkit, lambda handle: handle.retain_primary_context(), number)
 
 
 def library() -> str:
@@ -106,10 +106,10 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
+def _opened(toolkit: Toolkit, enter: Callable[[Any], Any], number: int = 0) -> PycudaDevice:
     cuda = _driver()
     try:
-        handle = cuda.Device(0)
+        handle = cuda.Device(number)
         architecture = _capability(handle)
         context = enter(handle)
     except cuda.Error as error:
@@ -126,8 +126,8 @@ def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
     return PycudaDevice(cuda, handle, context, toolkit, str(handle.name()), architecture, *sizes)
 
 
-def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
-    calls, handle = _first_device()
+def _bindings_device(toolkit: Toolkit, number: int = 0) -> BindingsDevice:
+    calls, handle = _device(number)
     architecture, driver = _bindings_capability(calls, handle), calls.driver.CUdevice_attribute
     try:
         context = Context(calls, calls("cuDevicePrimaryCtxRetain", handle))
@@ -145,8 +145,8 @@ def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
     return BindingsDevice(calls, handle, context, toolkit, name, architecture, *sizes)
 
 
-def _first_device() -> tuple[Calls, Any]:
-    """NVIDIA's bindings, once they see a device, and that device. Raises EngineUnavailable."""
+def _device(number: int) -> tuple[Calls, Any]:
+    """NVIDIA's bindings, once they see a device, and one of them. Raises EngineUnavailable."""
     bindings: Any = import_module(_LIBRARIES[BINDINGS])
     calls = Calls(bindings)
     try:
@@ -159,7 +159,7 @@ def _first_device() -> tuple[Calls, Any]:
             )
         if int(calls("cuDeviceGetCount")) == 0:
             raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
-        return calls, calls("cuDeviceGet", 0)
+        return calls, calls("cuDeviceGet", number)
     except DriverError as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     except RuntimeError as error:  # they look for the driver's library on the first call
