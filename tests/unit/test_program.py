@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import CLUSTERS, DEVICES, GRAPH, HISTOGRAM
+from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -323,3 +323,14 @@ def test_a_default_stream_for_each_thread_is_one_more_stream(tmp_path):
     done = CliRunner().invoke(main, ["run", str(source), *given])
     assert "10 launches on CPU emulator" in done.stderr
     assert "[confirmed]" in done.stdout
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("grid.sync();", False), ("", True)])
+def test_cooperative_grids_are_checked_and_who_only_asks_for_the_grid_runs_like_any_kernel(
+    tmp_path, barrier, racy
+):
+    done = run(tmp_path, COOPERATIVE.replace("BARRIER", barrier))
+    assert racy or done.stderr.count("as it should be, no error") == 4
+    assert ("[confirmed]" in done.stdout) == racy
+    assert "sized was launched once by the program, 1 checked" in done.stdout
+    assert "30 of 16384 blocks were checked" in done.stdout
