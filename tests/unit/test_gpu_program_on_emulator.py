@@ -102,7 +102,9 @@ def no_other(number: int) -> EmulatedCard:
     raise EngineUnavailable(f"there is no device {number}")
 
 
-def launch(host: Hosted, program: Program, entry: str, reason: int = 0, together: int = 0, device: int = 0) -> int:
+def launch(
+    host: Hosted, program: Program, entry: str, reason: int = 0, together: int = 0, device: int = 0
+) -> int:
     shape = (ctypes.c_uint * 13)(BLOCKS, 1, 1, 64, 1, 1, 0, reason, 1, 1, 1, together, device)
     values = [ctypes.c_ulonglong(int(program.allocations[name][0])) for name in ("bins", "data")]
     held = [*values, ctypes.c_int(N)]

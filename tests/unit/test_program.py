@@ -298,9 +298,7 @@ def test_launches_as_clusters_run_and_are_checked(tmp_path, barrier, racy):
 
 
 @pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
-def test_a_program_of_several_gpus_has_those_that_its_environment_shows(
-    tmp_path, monkeypatch, barrier, racy
-):
+def test_a_program_of_several_gpus_has_those_that_its_environment_shows(tmp_path, monkeypatch, barrier, racy):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     done = run(tmp_path, DEVICES.replace("BARRIER", barrier))
     told = "2 and 4 of 6, device 1, memory of 1, invalid device ordinal"

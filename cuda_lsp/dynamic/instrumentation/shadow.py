@@ -195,7 +195,9 @@ def function_prologue(layout: ShadowLayout, control: Mapping[str, int], names: t
 
 def keep_stamp(layout: ShadowLayout) -> str:
     """After the stamp has changed: for functions that are called."""
-    return f"st.{_space_of_stamps(layout)}.v2.b32 [%clsp_self], {{%clsp_lo, %clsp_hi}};" if layout.calls else ""
+    return (
+        f"st.{_space_of_stamps(layout)}.v2.b32 [%clsp_self], {{%clsp_lo, %clsp_hi}};" if layout.calls else ""
+    )
 
 
 def reload_stamp(layout: ShadowLayout) -> str:
