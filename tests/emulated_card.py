@@ -129,7 +129,7 @@ class EmulatedCode:
         return (region.start, region.size) if region is not None and name in self.module.variables else None
 
     def _most(self, start: Start) -> int:
-        """Blocks that run at once, as the assembler was told to make room for them and shared memory has it."""
+        """Blocks that run at once, as far as the assembler was told of them and shared memory has room."""
         threads = start.block[0] * start.block[1] * start.block[2]
         told = re.search(r"\.minnctapersm (\d+)", self.ptx)
         sizes = (v.size for v in self.module.variables.values() if v.space == "shared")

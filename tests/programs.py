@@ -183,8 +183,8 @@ int main() {
     cudaPointerAttributes of;
     cudaPointerGetAttributes(&of, in[1]);
     cudaGetDevice(&device);
-    printf("%s, %d and %d of %d, device %d, memory of %d, %s\\n", same ? "as it should be" : "wrong", told[0], told[1],
-           together, device, of.device, cudaGetErrorString(cudaSetDevice(count)));
+    printf("%s, %d and %d of %d, ", same ? "as it should be" : "wrong", told[0], told[1], together);
+    printf("device %d, memory of %d, %s\\n", device, of.device, cudaGetErrorString(cudaSetDevice(count)));
     return 0;
 }
 """

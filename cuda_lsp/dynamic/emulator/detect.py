@@ -325,7 +325,7 @@ class Detector:
         return late
 
     def _unordered(self, a: Entries, b: Entries, hits: Array) -> Array:
-        """Those that no event orders, as far as there is time: pairs close in time first, which need least."""
+        """Those that no event orders, as far as there is time: those close in time first: they need least."""
         near = np.argsort(np.abs(a.sequence[hits] - b.sequence[hits]), kind="stable")
         found: list[int] = []
         for count, i in enumerate(hits[near].tolist(), 1):

@@ -115,15 +115,10 @@ def _opened(toolkit: Toolkit, enter: Callable[[Any], Any], number: int = 0) -> P
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     attribute = cuda.device_attribute
-    sizes = (
-        int(handle.get_attribute(getattr(attribute, size)))
-        for size in (
-            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
-            "MULTIPROCESSOR_COUNT",
-            "MAX_THREADS_PER_MULTIPROCESSOR",
-        )
-    )
-    return PycudaDevice(cuda, handle, context, toolkit, str(handle.name()), architecture, *sizes)
+    names = ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MULTIPROCESSOR_COUNT", "MAX_THREADS_PER_MULTIPROCESSOR")
+    shared, count, threads = (int(handle.get_attribute(getattr(attribute, name))) for name in names)
+    name = str(handle.name())
+    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, count, threads)
 
 
 def _bindings_device(toolkit: Toolkit, number: int = 0) -> BindingsDevice:
@@ -131,18 +126,18 @@ def _bindings_device(toolkit: Toolkit, number: int = 0) -> BindingsDevice:
     architecture, driver = _bindings_capability(calls, handle), calls.driver.CUdevice_attribute
     try:
         context = Context(calls, calls("cuDevicePrimaryCtxRetain", handle))
-        sizes = [
+        shared, count, threads = (
             int(calls("cuDeviceGetAttribute", attribute, handle))
             for attribute in (
                 driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                 driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                 driver.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
             )
-        ]
+        )
         name = bytes(calls("cuDeviceGetName", 256, handle)).split(b"\0")[0].decode()
     except (DriverError, TooMuchMemory) as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
-    return BindingsDevice(calls, handle, context, toolkit, name, architecture, *sizes)
+    return BindingsDevice(calls, handle, context, toolkit, name, architecture, shared, count, threads)
 
 
 def _device(number: int) -> tuple[Calls, Any]:
