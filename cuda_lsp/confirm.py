@@ -278,7 +278,7 @@ def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[T
 
 
 def _is_suspected(finding: Finding) -> bool:
-    return finding.code in RACES and finding.status in (Status.CONDITIONAL, Status.POSSIBLE)
+    return finding.code in RACES and finding.status in _TRIED
 
 
 def _places(finding: Finding) -> tuple[SourceRange, SourceRange]:

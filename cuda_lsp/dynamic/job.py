@@ -97,6 +97,15 @@ class Trial:
 
 
 @frozen
+class Preparation:
+    """What is known of checks that nobody has asked for yet. ``arch``: of the code that they will compile."""
+
+    engine: EngineKind
+    arch: str
+    nvcc: Path | None = None
+
+
+@frozen
 class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
