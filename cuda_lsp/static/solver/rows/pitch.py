@@ -217,8 +217,8 @@ def _bounded(
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
     quotients = {x for x in t.subterms(*t.conjuncts(p.guards)) if x.op is Op.DIV and x.args[1] is pitch}
-    for column, of in (x for column in columns for x in _counted(column, width)):
-        unit, factor = unit_of(column), factor_of(column)
+    for counted, of in (x for column in columns for x in _counted(column, width)):
+        unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
         # What is bounded may be a multiple of the unit, where rows are read in vectors.
         limits = ((t.scale(x, factor), by) for by, found in _bounds_of(unit, bounds) for x in found)
@@ -231,7 +231,7 @@ def _bounded(
 
 
 def _counted(column: Term, width: Term) -> Iterator[tuple[Term, Term]]:
-    """The column and its width, and both in smaller rows that the column is made of: ``nx * y + x`` as ``y``."""
+    """The column and its width; and both in smaller rows that it is made of: ``nx * y + x`` as ``y``."""
     yield column, width
     products = (m for m in t.monomials(column) if len(m) > 1 and any(map(side, m)))
     for inner in dict.fromkeys(a for m in products for a in m if a.op is Op.SYMBOL and not side(a)):
