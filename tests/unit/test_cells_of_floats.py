@@ -1,4 +1,4 @@
-"""Places that floating-point data say: several numbers are one integer, unless coordinates have part in them."""
+"""Places that floating-point data say: many numbers are one integer, unless coordinates have part in them."""
 
 from __future__ import annotations
 
