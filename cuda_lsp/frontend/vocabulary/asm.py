@@ -19,6 +19,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
+    Assign,
     Atomic,
     AwaitCopies,
     Axis,
@@ -152,13 +153,18 @@ def lower(low: Lowering, node: Node) -> None:
 
 
 def _holding(low: Lowering, place: Place, value: Expr) -> Place:
-    """The place of an output; an integer that is given an address is a pointer from there on."""
-    holds = isinstance(place, VarPlace) and place.info.is_int and low.env.get(place.owner) is place
-    if not holds or not isinstance(place, VarPlace) or not isinstance(stripped(value).type, Pointer):
+    """The place of an output; an integer that is given an address is a pointer from there on.
+
+    Where it is declared in the same block: every way from there on comes by.
+    """
+    if not isinstance(place, VarPlace) or not place.info.is_int or low.env.get(place.owner) is not place:
         return place
-    new = VarPlace(place.info, low.var(place.var.name, Pointer()), place.owner, address=True)
-    low.env[place.owner] = new
-    return new
+    declared = any(isinstance(s, Assign) and s.var is place.var for s in low.out)
+    if not declared or not isinstance(stripped(value).type, Pointer):
+        return place
+    holder = VarPlace(place.info, low.var(place.var.name, Pointer()), place.owner, address=True)
+    low.env[place.owner] = holder
+    return holder
 
 
 def _if(
