@@ -34,13 +34,13 @@ class ShadowLayout:
     user_dynamic: int
     granule_shift: int = 2
     in_global: bool = False
-    stamps_in_global: bool = False
     atomics: bool = True  # some instruction of the module updates shared memory atomically
     copies: bool = False  # some instruction copies asynchronously into shared memory
     clocks: bool = False  # locks or flags order threads of the block
     static_bytes: int = 0
     sampled: bool = True
     calls: bool = True
+    stamps_in_global: bool = False  # with the cells
 
     @property
     def threads(self) -> int:
