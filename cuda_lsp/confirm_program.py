@@ -26,6 +26,7 @@ from cuda_lsp.confirm import (
     proved_free,
     runs_in_lock_step,
 )
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import KernelRuns, ProgramJob, ProgramKernel, ProgramResult
@@ -263,6 +264,43 @@ def check_program(
     jobs = program_jobs(files, settings, options, program, wanted)
     result = with_notes(run_all(runner, jobs, progress, cancelled), program)
     reports = with_result([file.report for file in files], result)
+    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
+    return reports, result
+
+
+def check_script(
+    path: Path,
+    interpreter: str,
+    settings: Settings,
+    runner: Runner,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> tuple[list[FileReport], ProgramResult]:
+    """What the kernels of a Python program did that it compiles at run time. Raises CheckCancelled."""
+    options = chosen(options, settings)
+    job = ProgramJob(
+        path=path.absolute(),
+        text="",
+        kernels=(),
+        options=CompileOptions(arch=compile_options(settings, path).arch),
+        cache=cache_folder(),
+        folder=program.folder or path.absolute().parent,
+        arguments=program.arguments,
+        wanted=tuple(wanted),
+        engine=options.engine,
+        nvcc=options.nvcc,
+        detail=options.detail,
+        all_blocks=options.all_blocks,
+        deadline=program.deadline,
+        host_memory=(settings.program_memory or 0) << 20,
+        gpu_memory=(settings.gpu_memory or 0) << 20,
+        interpreter=interpreter,
+    )
+    result = runner.run_program(job, progress, cancelled)
+    reports = with_result([FileReport(path.absolute())], result)
     reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
 

@@ -1,0 +1,87 @@
+"""The builds for the check of what a program compiles at run time: both of nvcc, from NVRTC's text and options."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.programs.scripts.places import Places, marked
+from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource
+from cuda_lsp.dynamic.runs import Level
+
+Pair = tuple[CompiledModule, CompiledModule]
+
+
+@frozen
+class Refused:
+    """Why a source is not checked."""
+
+    why: str
+
+
+@define
+class Builds:
+    """Both builds of each source, made when they are asked for first. ``end``: monotonic."""
+
+    toolkit: Toolkit
+    cache: Path
+    arch: str
+    places: Places
+    end: float
+    told: Callable[[str], None] = lambda stage: None
+    _known: dict[RuntimeSource, Pair | Refused] = field(factory=dict[RuntimeSource, Pair | Refused])
+
+    def of(self, source: RuntimeSource) -> Pair | Refused:
+        """The O0 and the O3 build."""
+        if source not in self._known:
+            self.told(f"compiling {source.name or 'a source'}")
+            try:
+                self._known[source] = self._compiled(source)
+            except (CompileError, Interrupted) as problem:
+                self._known[source] = Refused(f"its source does not compile for the check: {problem}")
+        return self._known[source]
+
+    def _compiled(self, source: RuntimeSource) -> Pair:
+        folder = self._laid_out(source)
+        own = folder / (Path(source.name).name or "default_program")
+        text = marked(source.text, self.places.lines_of(source.text), own) + _instances(source)
+        options = source.compile_options
+        options = evolve(options, arch=self.arch, include_dirs=(folder, *options.include_dirs))
+
+        def built(level: Level) -> CompiledModule:
+            left = self.end - time.monotonic()
+            return compile_module(own, text, options, level, self.toolkit, self.cache, seconds=left)
+
+        with ThreadPoolExecutor(2) as pool:
+            plain, optimised = pool.map(built, (Level.O0, Level.O3))
+        return plain, optimised
+
+    def _laid_out(self, source: RuntimeSource) -> Path:
+        """A folder of the cache with the text and the headers that the program holds in memory."""
+        parts = repr((source.text, source.name, source.headers)).encode(errors="surrogatepass")
+        folder = self.cache / "scripts" / hashlib.sha256(parts).hexdigest()[:32]
+        folder.mkdir(parents=True, exist_ok=True)
+        own = Path(source.name).name or "default_program"
+        for name, text in ((own, source.text), *source.headers):
+            target = folder / name
+            if not target.resolve().is_relative_to(folder.resolve()):
+                continue  # "../x.h": nvcc finds it beside the folders of -I, or says so
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, errors="surrogateescape")
+        return folder
+
+
+def _instances(source: RuntimeSource) -> str:
+    """Uses of the instances that the program asked NVRTC for, so that nvcc makes them, too."""
+    uses = "".join(
+        f"void* cuda_lsp_instance_{k} = (void*)({expression});\n"
+        for k, expression in enumerate(source.expressions)
+    )
+    return f'\n#line 1 "name expressions"\n{uses}' if uses else ""
