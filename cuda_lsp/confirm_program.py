@@ -41,6 +41,7 @@ from cuda_lsp.static.analyze import Analyzer
 
 _MOST_HEADERS = 200
 _LEAST = 1.0  # seconds for which a program is worth starting
+_AT_RUN_TIME = "compiled by the program as it runs: not analysed statically"
 
 
 @frozen
@@ -300,9 +301,21 @@ def check_script(
         interpreter=interpreter,
     )
     result = runner.run_program(job, progress, cancelled)
-    reports = with_result([FileReport(path.absolute())], result)
+    reports = [FileReport(path.absolute())]
+    for run in _alike_together(result.runs):
+        if run.kernel is not None:
+            reports = _with_stranger(reports, run, run.kernel, _AT_RUN_TIME, analysed=False)
     reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
+
+
+def _alike_together(runs: Sequence[KernelRuns]) -> Sequence[KernelRuns]:
+    """Kernels of one name at one place are one: a text that is compiled again, or with other values in it."""
+    found: dict[object, KernelRuns] = {}
+    for run in runs:
+        key = run.name, run.kernel and (run.kernel.range.path, run.kernel.range.start.line)
+        found[key] = found[key].with_more(run) if key in found else run
+    return tuple(found.values())
 
 
 def with_result(reports: Sequence[FileReport], result: ProgramResult) -> list[FileReport]:
@@ -341,12 +354,16 @@ def _stands_in(run: KernelRuns, kernel: KernelReport) -> bool:
     )
 
 
-def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKernel) -> list[FileReport]:
-    """A kernel that the static side could not read is told all the same."""
-    unknown = KernelReport(
-        run.name, kernel.range, Verdict.UNDECIDED, ("the static analysis does not know this kernel",)
-    )
-    made = with_all(unknown, [Seen(check, {}) for check in run.checks], [run.told])
+def _with_stranger(
+    reports: list[FileReport],
+    run: KernelRuns,
+    kernel: ProgramKernel,
+    why: str = "the static analysis does not know this kernel",
+    analysed: bool = True,
+) -> list[FileReport]:
+    """A kernel that the static side could not read (``why``) is told all the same."""
+    unknown = KernelReport(run.name, kernel.range, Verdict.UNDECIDED, (why,))
+    made = with_all(unknown, [Seen(check, {}, analysed=analysed) for check in run.checks], [run.told])
     path = kernel.range.path
     if not any(report.path.absolute() == path for report in reports):
         return [*reports, FileReport(path, (made,))]

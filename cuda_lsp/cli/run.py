@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 @click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
 @click.option("--python", is_flag=True, help="Run a Python program; what it compiles at run time is checked.")
 @click.option(
-    "--interpreter", metavar="PATH", help="The Python that runs it (default: the one cuda-lsp is installed in)."
+    "--interpreter",
+    metavar="PATH",
+    help="The Python that runs it (default: the one cuda-lsp is installed in).",
 )
 @click.option("--first", is_flag=True, help="Of the programs that --run starts, check only the first.")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
@@ -202,9 +204,7 @@ def _run_script(
     runner = Runner()
     try:
         with Console(stderr=True, highlight=False).status("", spinner="dots") as status:
-            reports, result = check_script(
-                file, found, settings, runner, options, how, names, status.update
-            )
+            reports, result = check_script(file, found, settings, runner, options, how, names, status.update)
     finally:
         runner.close()
     click.echo(result.output, err=True, nl=False)

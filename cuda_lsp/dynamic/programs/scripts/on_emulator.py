@@ -153,6 +153,3 @@ class ScriptHost:
 
     def _made(self, built: Pair) -> Host:
         return Host(self.heap, (built,), (), self.wanted, self.detail, self.all_blocks)
-
-
-

@@ -36,8 +36,9 @@ class Literal:
 
 @define(eq=False, slots=False)
 class Places:
-    """The files of a project in which texts may stand."""
+    """The files of a project in which texts may stand. ``literals``: those that are to be believed first."""
 
+    script: Path
     files: Mapping[Path, Sequence[str]]
     literals: Sequence[Literal]
 
@@ -47,15 +48,13 @@ class Places:
         found: list[Place | None] = [None] * len(lines)
         for literal in self.literals:
             start = text.find(literal.text)
-            if start >= 0:
+            if start >= 0 and _holds_lines(literal.text, text, start):
                 self._take(literal, text.count("\n", 0, start), lines, found)
         for k, place in self._alike(lines, found):
             found[k] = place
         return found
 
-    def _take(
-        self, literal: Literal, first: int, lines: Sequence[str], found: list[Place | None]
-    ) -> None:
+    def _take(self, literal: Literal, first: int, lines: Sequence[str], found: list[Place | None]) -> None:
         count = literal.text.count("\n")
         straight = literal.last - literal.first == count
         written = self.files[literal.path]
@@ -94,21 +93,22 @@ class Places:
         return (path, line + 1) if line < len(written) and written[line].strip() == words else None
 
     def _only(self, words: str) -> Place | None:
+        """The one line of the script that reads so."""
         places = self._by_words.get(words, [])
-        return places[0] if len(places) == 1 else None
+        return (self.script, places[0]) if len(places) == 1 else None
 
     @cached_property
-    def _by_words(self) -> Mapping[str, list[Place]]:
-        found: dict[str, list[Place]] = {}
-        for path, written in self.files.items():
-            for number, line in enumerate(written, 1):
-                found.setdefault(line.strip(), []).append((path, number))
+    def _by_words(self) -> Mapping[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, line in enumerate(self.files.get(self.script, ()), 1):
+            found.setdefault(line.strip(), []).append(number)
         return found
 
 
-def places_in(script: Path, folder: Path) -> Places:
-    """What stands in the files of a script's folder and of the one it runs in; the script's own come first."""
-    paths = dict.fromkeys([script.resolve(), *_files(script.resolve().parent), *_files(folder.resolve())])
+def places_in(script: Path) -> Places:
+    """What stands in a script and the files of its folder."""
+    script = script.resolve()
+    paths = dict.fromkeys([script, *_files(script.parent)])
     files: dict[Path, Sequence[str]] = {}
     literals: list[Literal] = []
     for path in paths:
@@ -118,7 +118,7 @@ def places_in(script: Path, folder: Path) -> Places:
             continue
         files[path] = text.split("\n")
         literals += _literals(path, text) if path.suffix == ".py" else [_whole(path, text)]
-    return Places(files, [literal for literal in literals if len(literal.text.strip()) >= _LEAST])
+    return Places(script, files, [literal for literal in literals if len(literal.text.strip()) >= _LEAST])
 
 
 def _files(folder: Path) -> Iterable[Path]:
@@ -137,6 +137,14 @@ def _files(folder: Path) -> Iterable[Path]:
                 if found > _MOST_FILES:
                     return
                 yield Path(root, name)
+
+
+def _holds_lines(part: str, text: str, start: int) -> bool:
+    """Whether a part of a text is one of whole lines, and not a word that happens to be written somewhere."""
+    if "\n" in part.strip():
+        return True
+    line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+    return line.strip() == part.strip()
 
 
 def _whole(path: Path, text: str) -> Literal:

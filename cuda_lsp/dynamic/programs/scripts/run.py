@@ -38,11 +38,13 @@ def run_script(
     if architecture:
         raise CompileError([ToolError("Python programs are not checked on a GPU yet")])
     library = build_library(job.cache, toolkit, DRIVER, _STAND_IN, end)
-    places = places_in(job.path, job.folder)
+    places = places_in(job.path)
     builds = Builds(toolkit, job.cache, job.options.arch, places, end, progress)
     heap = Heap(job.memory)
     try:
-        return _emulated(job, library, ScriptHost(heap, builds, job.wanted, job.detail, job.all_blocks), progress)
+        return _emulated(
+            job, library, ScriptHost(heap, builds, job.wanted, job.detail, job.all_blocks), progress
+        )
     finally:
         heap.close()
 
