@@ -27,8 +27,8 @@ class Seen:
 
     ``instance``: the name of the instance of a template that ran, where it is not the report's own: its races
     confirm what stands at the same lines, and what it does not show says nothing of the other. ``adds``:
-    what the report lacks is added; else another report tells it. ``analysed``: the static side had its say, so
-    that what it lacks is its mistake.
+    what the report lacks is added; else another report tells it. ``analysed``: by the static side, whose
+    mistake it is to lack something.
     """
 
     result: CheckResult

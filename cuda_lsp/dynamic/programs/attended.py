@@ -1,4 +1,4 @@
-"""A program's process with a stand-in for CUDA, attended until it ends: its requests answered, its limits kept."""
+"""A program's process with a stand-in for CUDA, attended until it ends: requests answered, limits kept."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def build_library(
     with scratch(folder.parent) as work:
         (work / "library.cpp").write_text(text)
         command = [
-            str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC", "-c", "library.cpp", "-o", "library.o",
+            str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC",
+            "-c", "library.cpp", "-o", "library.o",
         ]  # fmt: skip
         link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{name}", "-lpthread", "-ldl"]
         for step in (command, link):

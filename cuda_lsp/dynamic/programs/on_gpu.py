@@ -10,6 +10,7 @@ import os
 import pickle
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -32,6 +33,7 @@ from cuda_lsp.dynamic.programs.job import (
     Counts,
     KernelRuns,
     ProgramJob,
+    ProgramKernel,
     ProgramResult,
     results_of,
 )
@@ -76,6 +78,23 @@ class Said:
     device: str = ""
     counts: Mapping[str, Counts] = field(factory=dict[str, Counts])
     remark: str = ""
+    kernels: Mapping[str, ProgramKernel] = field(factory=dict[str, ProgramKernel])  # that are new, by entry
+
+
+@frozen
+class Process:
+    """In which process the program runs: a module of ours, what interprets it, variables beside the program's."""
+
+    module: str = "cuda_lsp.dynamic.programs.gpu_process"
+    interpreter: str = sys.executable
+    variables: Mapping[str, str] = field(factory=dict[str, str])
+
+    def command(self, descriptor: int) -> list[str]:
+        """How it is started, in ``NEUTRAL_FOLDER``; with another Python than ours, by what is installed there."""
+        if self.interpreter == sys.executable:
+            return python_command(self.module, str(descriptor))
+        text = f"from {self.module} import main; main('{descriptor}')"
+        return [self.interpreter, "-c", text]
 
 
 @define
@@ -99,6 +118,11 @@ class _Seen:
     def take(self, said: Said) -> None:
         if said.remark:
             self.remarks[said.remark] = None
+        if said.kernels:
+            known = self.tally.instances
+            self.tally = evolve(
+                self.tally, instances=evolve(known, kernels={**known.kernels, **said.kernels})
+            )
         self.device = said.device or self.device
         self.tally.counts.update(said.counts)
         if said.problem is not None:
@@ -117,6 +141,7 @@ class _Seen:
 
     def keep(self, earlier: _Seen) -> None:
         """What an earlier run showed of the kernels that ended it, and nothing else."""
+        self.take(Said(kernels=earlier.tally.instances.kernels))
         for entry in earlier.ended_by:
             self.checked[entry] = [*earlier.checked.get(entry, ()), *self.checked.get(entry, ())]
             self.problems.setdefault(entry, earlier.problems[entry])
@@ -148,6 +173,7 @@ def run_on_gpu(
     modules: Sequence[tuple[CompiledModule, CompiledModule]],
     toolkit: Toolkit,
     progress: Progress,
+    process: Process | None = None,
 ) -> ProgramResult:
     """Run a program that was built for it.
 
@@ -155,19 +181,20 @@ def run_on_gpu(
     that kernel as it is, so that the others are checked.
     """
     end, task = time.monotonic() + job.deadline, Task(job, library, tuple(modules), toolkit)
-    result, seen = _run(task, progress, end)
+    process = process or Process()
+    result, seen = _run(task, process, progress, end)
     while result.status == FAULT and time.monotonic() < end - _WORTH:
         failed = seen.ended_by - task.skipped
         if not failed or len(task.skipped) >= _MOST_SKIPPED:
             break
         task = evolve(task, skipped=task.skipped | failed)
-        result, again = _run(task, progress, end, seen)
+        result, again = _run(task, process, progress, end, seen)
         seen = again
     return result
 
 
 def _run(
-    task: Task, progress: Progress, end: float, earlier: _Seen | None = None
+    task: Task, process: Process, progress: Progress, end: float, earlier: _Seen | None = None
 ) -> tuple[ProgramResult, _Seen]:
     """One run of the program, which ends at ``end`` (monotonic); with what an ``earlier`` one showed."""
     job, seen = task.job, _Seen(Tally(instances(task.modules, task.job.kernels, task.job.wanted), SAMPLED))
@@ -181,9 +208,9 @@ def _run(
         given.write(pickle.dumps(task))
         given.seek(0)
         child = subprocess.Popen(
-            python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
-            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,),
-            env=environment_of(job), start_new_session=True,
+            process.command(writes), cwd=NEUTRAL_FOLDER, stdin=given, stdout=output,
+            stderr=subprocess.STDOUT, pass_fds=(writes,),
+            env={**environment_of(job), **process.variables}, start_new_session=True,
         )  # fmt: skip
         os.close(writes)
         with Guard(child, output, end, job.host_memory or usual_memory()) as guard:

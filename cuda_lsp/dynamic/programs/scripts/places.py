@@ -166,7 +166,7 @@ def _literals(path: Path, text: str) -> list[Literal]:
 
 
 def marked(text: str, places: Sequence[Place | None], own: Path) -> str:
-    """The text with ``#line`` wherever what follows stands elsewhere; ``own``: a file with the text itself."""
+    """The text with ``#line`` wherever what follows stands elsewhere; ``own``: a file with the text."""
     out: list[str] = []
     expected: Place | None = None
     comment = continued = False

@@ -1,30 +1,34 @@
-"""A Python program under check: its interpreter gets a library preloaded, through which NVRTC and the driver pass.
+"""A Python program under check: a library is preloaded, through which its NVRTC and driver pass.
 
 Without a GPU that library is the driver (``standin/driver.cpp``), and kernels are emulated here.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from attrs import evolve
 
-from cuda_lsp.dynamic.compilation.compile import CompileError
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import Heap
 from cuda_lsp.dynamic.programs.attended import Start, attend
 from cuda_lsp.dynamic.programs.build import build_library
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.programs.on_gpu import Process, run_on_gpu
 from cuda_lsp.dynamic.programs.scripts.builds import Builds
 from cuda_lsp.dynamic.programs.scripts.on_emulator import KINDS, LONGEST, ScriptHost
 from cuda_lsp.dynamic.programs.scripts.places import places_in
-from cuda_lsp.model import ToolError
 
 Progress = Callable[[str], None]
 
 DRIVER = "libcuda.so.1"
+_HOOKS, _IN_FRONT = "libcuda-lsp.so", ("nvrtc.cpp", "launches.cpp")
+_LEAST = 1.0  # seconds of a program's run
+NO_CACHES = {"CUPY_CACHE_IN_MEMORY": "1", "PYCUDA_DISABLE_CACHE": "1"}
+"""So that what packages compiled in an earlier run is compiled in this one, and its source known."""
 _STAND_IN = ("emulator.cpp", "nvrtc.cpp", "driver.cpp")
 
 
@@ -36,7 +40,11 @@ def run_script(
     Raises CompileError, Interrupted.
     """
     if architecture:
-        raise CompileError([ToolError("Python programs are not checked on a GPU yet")])
+        library = build_library(job.cache, toolkit, _HOOKS, _IN_FRONT, end)
+        variables = {"LD_PRELOAD": str(library), **NO_CACHES}
+        process = Process("cuda_lsp.dynamic.programs.scripts.gpu_process", job.interpreter, variables)
+        job = evolve(job, deadline=max(_LEAST, min(job.running, end - time.monotonic())))
+        return run_on_gpu(job, library, (), toolkit, progress, process)
     library = build_library(job.cache, toolkit, DRIVER, _STAND_IN, end)
     places = places_in(job.path)
     builds = Builds(toolkit, job.cache, job.options.arch, places, end, progress)
@@ -50,7 +58,7 @@ def run_script(
 
 
 def _emulated(job: ProgramJob, library: Path, host: ScriptHost, progress: Progress) -> ProgramResult:
-    start = Start(job.command, variables={"LD_PRELOAD": str(library)})
+    start = Start(job.command, variables={"LD_PRELOAD": str(library), **NO_CACHES})
     ended = attend(job, host, start, host.answer, progress, KINDS, LONGEST)
     result = ProgramResult(
         status=ended.status,

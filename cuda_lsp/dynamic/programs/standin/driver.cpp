@@ -83,32 +83,6 @@ char* place(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, s
 
 // --------------------------------------------------------------------------------- modules and kernels
 
-// Bytes of an image: a text, an ELF file, or a fat binary, perhaps in the wrapper that compilers make.
-size_t size_of(const char*& image) {
-    unsigned magic;
-    memcpy(&magic, image, sizeof magic);
-    if (magic == 0x466243b1) {
-        image = ((const char* const*)image)[1];
-        memcpy(&magic, image, sizeof magic);
-    }
-    if (magic == 0xba55ed50) {
-        unsigned short head;
-        unsigned long long size;
-        memcpy(&head, image + 6, sizeof head);
-        memcpy(&size, image + 8, sizeof size);
-        return head + size;
-    }
-    if (magic != 0x464c457f) return strlen(image);
-    unsigned long long sections, programs;
-    unsigned short size, count, program_size, program_count;
-    memcpy(&programs, image + 32, 8), memcpy(&sections, image + 40, 8);
-    memcpy(&program_size, image + 54, 2), memcpy(&program_count, image + 56, 2);
-    memcpy(&size, image + 58, 2), memcpy(&count, image + 60, 2);
-    unsigned long long last = sections + (unsigned long long)size * count;
-    unsigned long long other = programs + (unsigned long long)program_size * program_count;
-    return last > other ? last : other;
-}
-
 CUresult loaded(Module** out, const void* data) {
     if (!out || !data) return CUDA_ERROR_INVALID_VALUE;
     const char* image = (const char*)data;

@@ -5,10 +5,17 @@
 // that is linked with them finds ours first, because the library is preloaded.
 
 #include <dlfcn.h>
-#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <map>
+#include <mutex>
+#include <string>
 #include <vector>
+
+#ifndef API
+#define API extern "C" __attribute__((visibility("default")))
+#endif
 
 namespace {
 
@@ -41,6 +48,32 @@ void fields(std::string& message, const std::vector<std::string>& all) {
     unsigned count = all.size();
     message.append((const char*)&count, sizeof count);
     for (auto& one : all) field(message, one.data(), one.size());
+}
+
+// Bytes of an image: a text, an ELF file, or a fat binary, perhaps in the wrapper that compilers make.
+size_t size_of(const char*& image) {
+    unsigned magic;
+    memcpy(&magic, image, sizeof magic);
+    if (magic == 0x466243b1) {
+        image = ((const char* const*)image)[1];
+        memcpy(&magic, image, sizeof magic);
+    }
+    if (magic == 0xba55ed50) {
+        unsigned short head;
+        unsigned long long size;
+        memcpy(&head, image + 6, sizeof head);
+        memcpy(&size, image + 8, sizeof size);
+        return head + size;
+    }
+    if (magic != 0x464c457f) return strlen(image);
+    unsigned long long sections, programs;
+    unsigned short size, count, program_size, program_count;
+    memcpy(&programs, image + 32, 8), memcpy(&sections, image + 40, 8);
+    memcpy(&program_size, image + 54, 2), memcpy(&program_count, image + 56, 2);
+    memcpy(&size, image + 58, 2), memcpy(&count, image + 60, 2);
+    unsigned long long last = sections + (unsigned long long)size * count;
+    unsigned long long other = programs + (unsigned long long)program_size * program_count;
+    return last > other ? last : other;
 }
 
 typedef void* (*Lookup)(void*, const char*);
@@ -80,10 +113,13 @@ int passed(const char* name, Types... values) {
 }
 
 void note(Program program, const char* image, size_t size) {
-    std::lock_guard<std::recursive_mutex> guard(noting);
-    auto found = sources().find(program);
-    if (found == sources().end()) return;
-    const Source& source = found->second;
+    Source source;
+    {
+        std::lock_guard<std::recursive_mutex> guard(noting);
+        auto found = sources().find(program);
+        if (found == sources().end()) return;
+        source = found->second;
+    }
     std::string message;
     field(message, image, size);
     field(message, source.text.data(), source.text.size());
