@@ -83,14 +83,14 @@ class Said:
 
 @frozen
 class Process:
-    """In which process the program runs: a module of ours, what interprets it, variables beside the program's."""
+    """In which process the program runs. ``variables``: of its environment, beside the program's."""
 
     module: str = "cuda_lsp.dynamic.programs.gpu_process"
     interpreter: str = sys.executable
     variables: Mapping[str, str] = field(factory=dict[str, str])
 
     def command(self, descriptor: int) -> list[str]:
-        """How it is started, in ``NEUTRAL_FOLDER``; with another Python than ours, by what is installed there."""
+        """How it is started, in ``NEUTRAL_FOLDER``; with another Python by what is installed there."""
         if self.interpreter == sys.executable:
             return python_command(self.module, str(descriptor))
         text = f"from {self.module} import main; main('{descriptor}')"

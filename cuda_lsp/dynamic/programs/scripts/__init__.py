@@ -1,1 +1,1 @@
-"""Python programs: what they compile at run time is noted, compiled for the check, and checked as they launch it."""
+"""Python programs: what they compile at run time is noted, built for the check, and checked when launched."""

@@ -1,4 +1,4 @@
-"""The builds for the check of what a program compiles at run time: both of nvcc, from NVRTC's text and options."""
+"""Builds for the check of what a program compiles at run time: by nvcc, from NVRTC's text and options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process in which a Python program runs on the GPU, its kernels instrumented launch by launch.
 
-As ``programs/gpu_process.py``, but that the program is interpreted here, and its modules are known when it has
-loaded them: ``standin/launches.cpp`` is preloaded and tells of each source, module and launch.
+As ``programs/gpu_process.py``, but that the program is interpreted here, and its modules are known when it
+has loaded them: ``standin/launches.cpp`` is preloaded and tells of each source, module and launch.
 """
 
 from __future__ import annotations

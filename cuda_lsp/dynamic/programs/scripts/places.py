@@ -1,4 +1,4 @@
-"""Where the lines of a text stand that a program compiles at run time: in a literal of a Python file, or in a file.
+"""Where lines of a text stand that a program compiles at run time: in a literal of a Python file, or a file.
 
 A text that holds a literal as it is has the literal's lines; what was put together, formatted or read from a
 file has those that read the same. Lines that stand nowhere keep their number in the text itself.

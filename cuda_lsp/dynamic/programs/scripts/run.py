@@ -5,12 +5,15 @@ Without a GPU that library is the driver (``standin/driver.cpp``), and kernels a
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from attrs import evolve
 
+from cuda_lsp.children import NEUTRAL_FOLDER
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import Heap
@@ -21,6 +24,7 @@ from cuda_lsp.dynamic.programs.on_gpu import Process, run_on_gpu
 from cuda_lsp.dynamic.programs.scripts.builds import Builds
 from cuda_lsp.dynamic.programs.scripts.on_emulator import KINDS, LONGEST, ScriptHost
 from cuda_lsp.dynamic.programs.scripts.places import places_in
+from cuda_lsp.dynamic.runs import EngineUnavailable
 
 Progress = Callable[[str], None]
 
@@ -40,6 +44,7 @@ def run_script(
     Raises CompileError, Interrupted.
     """
     if architecture:
+        _check_installed(job.interpreter)
         library = build_library(job.cache, toolkit, _HOOKS, _IN_FRONT, end)
         variables = {"LD_PRELOAD": str(library), **NO_CACHES}
         process = Process("cuda_lsp.dynamic.programs.scripts.gpu_process", job.interpreter, variables)
@@ -55,6 +60,20 @@ def run_script(
         )
     finally:
         heap.close()
+
+
+def _check_installed(interpreter: str) -> None:
+    """On a GPU we work in the program's own process. Raises EngineUnavailable."""
+    if interpreter == sys.executable:
+        return
+    asked = [interpreter, "-c", "import cuda_lsp.dynamic.programs.scripts.gpu_process"]
+    done = subprocess.run(asked, cwd=NEUTRAL_FOLDER, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise EngineUnavailable(
+            f"the GPU check runs in the program's own Python, and {interpreter} does not have it ({last}):"
+            " install cuda-lsp there, or use --engine emulator"
+        )
 
 
 def _emulated(job: ProgramJob, library: Path, host: ScriptHost, progress: Progress) -> ProgramResult:

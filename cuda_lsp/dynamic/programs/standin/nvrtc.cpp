@@ -212,7 +212,7 @@ void* chosen(const char* name, void* theirs, const void* caller) {
 
 // What is not ours is looked up by a jump, so that RTLD_NEXT still means who called.
 API void* dlsym(void* handle, const char* name) {
-    if (name && handle != RTLD_NEXT && ((name[0] == 'c' && name[1] == 'u') || !strncmp(name, "nvrtc", 5))) {
+    if (handle != RTLD_NEXT && ((name[0] == 'c' && name[1] == 'u') || !strncmp(name, "nvrtc", 5))) {
         void* theirs = real_lookup()(handle, name);
         return theirs ? chosen(name, theirs, __builtin_return_address(0)) : nullptr;
     }
