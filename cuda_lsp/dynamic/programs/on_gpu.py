@@ -53,6 +53,22 @@ _WORTH = 1.0  # seconds for which it is started again
 
 
 @frozen
+class Process:
+    """In which process the program runs. ``variables``: of its environment, beside the program's."""
+
+    module: str = "cuda_lsp.dynamic.programs.gpu_process"
+    interpreter: str = sys.executable
+    variables: Mapping[str, str] = field(factory=dict[str, str])
+
+    def command(self, descriptor: int) -> list[str]:
+        """How it is started, in ``NEUTRAL_FOLDER``; with another Python by what is installed there."""
+        if self.interpreter == sys.executable:
+            return python_command(self.module, str(descriptor))
+        text = f"from {self.module} import main; main('{descriptor}')"
+        return [self.interpreter, "-c", text]
+
+
+@frozen
 class Task:
     """What to run. ``modules``: the O0 and O3 build of each source. ``skipped``: kernels (entries) whose
     check has ended the program before."""
@@ -62,6 +78,7 @@ class Task:
     modules: tuple[tuple[CompiledModule, CompiledModule], ...]
     toolkit: Toolkit
     skipped: frozenset[str] = frozenset()
+    process: Process = Process()
 
 
 @frozen
@@ -79,22 +96,6 @@ class Said:
     counts: Mapping[str, Counts] = field(factory=dict[str, Counts])
     remark: str = ""
     kernels: Mapping[str, ProgramKernel] = field(factory=dict[str, ProgramKernel])  # that are new, by entry
-
-
-@frozen
-class Process:
-    """In which process the program runs. ``variables``: of its environment, beside the program's."""
-
-    module: str = "cuda_lsp.dynamic.programs.gpu_process"
-    interpreter: str = sys.executable
-    variables: Mapping[str, str] = field(factory=dict[str, str])
-
-    def command(self, descriptor: int) -> list[str]:
-        """How it is started, in ``NEUTRAL_FOLDER``; with another Python by what is installed there."""
-        if self.interpreter == sys.executable:
-            return python_command(self.module, str(descriptor))
-        text = f"from {self.module} import main; main('{descriptor}')"
-        return [self.interpreter, "-c", text]
 
 
 @define
@@ -180,21 +181,23 @@ def run_on_gpu(
     When a checked kernel hangs or faults, the context is lost and with it the program: it runs again, with
     that kernel as it is, so that the others are checked.
     """
-    end, task = time.monotonic() + job.deadline, Task(job, library, tuple(modules), toolkit)
-    process = process or Process()
-    result, seen = _run(task, process, progress, end)
+    end, task = (
+        time.monotonic() + job.deadline,
+        Task(job, library, tuple(modules), toolkit, process=process or Process()),
+    )
+    result, seen = _run(task, progress, end)
     while result.status == FAULT and time.monotonic() < end - _WORTH:
         failed = seen.ended_by - task.skipped
         if not failed or len(task.skipped) >= _MOST_SKIPPED:
             break
         task = evolve(task, skipped=task.skipped | failed)
-        result, again = _run(task, process, progress, end, seen)
+        result, again = _run(task, progress, end, seen)
         seen = again
     return result
 
 
 def _run(
-    task: Task, process: Process, progress: Progress, end: float, earlier: _Seen | None = None
+    task: Task, progress: Progress, end: float, earlier: _Seen | None = None
 ) -> tuple[ProgramResult, _Seen]:
     """One run of the program, which ends at ``end`` (monotonic); with what an ``earlier`` one showed."""
     job, seen = task.job, _Seen(Tally(instances(task.modules, task.job.kernels, task.job.wanted), SAMPLED))
@@ -208,9 +211,9 @@ def _run(
         given.write(pickle.dumps(task))
         given.seek(0)
         child = subprocess.Popen(
-            process.command(writes), cwd=NEUTRAL_FOLDER, stdin=given, stdout=output,
+            task.process.command(writes), cwd=NEUTRAL_FOLDER, stdin=given, stdout=output,
             stderr=subprocess.STDOUT, pass_fds=(writes,),
-            env={**environment_of(job), **process.variables}, start_new_session=True,
+            env={**environment_of(job), **task.process.variables}, start_new_session=True,
         )  # fmt: skip
         os.close(writes)
         with Guard(child, output, end, job.host_memory or usual_memory()) as guard:

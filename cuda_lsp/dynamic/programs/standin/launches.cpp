@@ -105,10 +105,10 @@ const void* loaded_as(const void* module) {
     return found == libraries().end() ? module : found->second;
 }
 
-CUresult allocated(CUresult error, CUdeviceptr p, size_t size, bool pinned = false) {
+CUresult allocated(CUresult error, const CUdeviceptr* p, size_t size, bool pinned = false) {
     if (error || ours) return error;
     std::lock_guard<std::recursive_mutex> guard(held_by);
-    held(pinned).all[p] = size, held(pinned).sum += size;
+    held(pinned).all[*p] = size, held(pinned).sum += size;
     return error;
 }
 
@@ -342,26 +342,26 @@ API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* c, CUfunction f, void**
 #undef cuMemFreeAsync
 API CUresult cuMemAlloc(CUdeviceptr* p, size_t size) {
     if (!granted(size)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return allocated(call("cuMemAlloc_v2", p, size), *p, size);
+    return allocated(call("cuMemAlloc_v2", p, size), p, size);
 }
 API CUresult cuMemAllocManaged(CUdeviceptr* p, size_t size, unsigned flags) {
     if (!granted(size)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return allocated(call("cuMemAllocManaged", p, size, flags), *p, size);
+    return allocated(call("cuMemAllocManaged", p, size, flags), p, size);
 }
 API CUresult cuMemAllocPitch(CUdeviceptr* p, size_t* pitch, size_t width, size_t height, unsigned element) {
     if (!granted((width + 511) / 512 * 512 * height)) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult error = call("cuMemAllocPitch_v2", p, pitch, width, height, element);
-    return allocated(error, *p, error ? 0 : *pitch * height);
+    return allocated(error, p, error ? 0 : *pitch * height);
 }
 #define ASYNC(suffix)                                                                                     \
     API CUresult cuMemAllocAsync##suffix(CUdeviceptr* p, size_t size, CUstream stream) {                  \
         if (!granted(size)) return CUDA_ERROR_OUT_OF_MEMORY;                                              \
-        return allocated(call("cuMemAllocAsync" #suffix, p, size, stream), *p, size);                     \
+        return allocated(call("cuMemAllocAsync" #suffix, p, size, stream), p, size);                     \
     }                                                                                                     \
     API CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* p, size_t size, CUmemoryPool pool,          \
                                                  CUstream stream) {                                       \
         if (!granted(size)) return CUDA_ERROR_OUT_OF_MEMORY;                                              \
-        return allocated(call("cuMemAllocFromPoolAsync" #suffix, p, size, pool, stream), *p, size);       \
+        return allocated(call("cuMemAllocFromPoolAsync" #suffix, p, size, pool, stream), p, size);       \
     }                                                                                                     \
     API CUresult cuMemFreeAsync##suffix(CUdeviceptr p, CUstream stream) {                                 \
         forgotten(p);                                                                                     \
@@ -375,11 +375,11 @@ API CUresult cuMemFree(CUdeviceptr p) {
 }
 API CUresult cuMemAllocHost(void** p, size_t size) {
     if (!granted(size, true)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return allocated(call("cuMemAllocHost_v2", p, size), (CUdeviceptr)*p, size, true);
+    return allocated(call("cuMemAllocHost_v2", p, size), (const CUdeviceptr*)p, size, true);
 }
 API CUresult cuMemHostAlloc(void** p, size_t size, unsigned flags) {
     if (!granted(size, true)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return allocated(call("cuMemHostAlloc", p, size, flags), (CUdeviceptr)*p, size, true);
+    return allocated(call("cuMemHostAlloc", p, size, flags), (const CUdeviceptr*)p, size, true);
 }
 API CUresult cuMemFreeHost(void* p) {
     forgotten((CUdeviceptr)p, true);

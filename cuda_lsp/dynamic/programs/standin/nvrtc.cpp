@@ -96,6 +96,12 @@ void* original(const char* name) {
     std::lock_guard<std::recursive_mutex> guard(noting);
     void*& found = originals()[name];
     if (found) return found;
+    for (auto& one : originals()) {
+        Dl_info info;
+        if (!one.second || !dladdr(one.second, &info)) continue;
+        void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle && (found = real_lookup()(handle, name))) return found;
+    }
     if ((found = real_lookup()(RTLD_NEXT, name))) return found;
     for (const char* library : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}) {
         void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
