@@ -141,7 +141,8 @@ def ok(result):
 ok(driver.cuInit(0))
 device = ok(driver.cuDeviceGet(0))
 ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(device))))
-major, minor = (ok(driver.cuDeviceGetAttribute(driver.CUdevice_attribute(which), device)) for which in (75, 76))
+kinds = map(driver.CUdevice_attribute, (75, 76))
+major, minor = (ok(driver.cuDeviceGetAttribute(kind, device)) for kind in kinds)
 program = ok(nvrtc.nvrtcCreateProgram(KERNELS.encode(), b"kernels.cu", 0, [], []))
 ok(nvrtc.nvrtcCompileProgram(program, 1, [f"--gpu-architecture=sm_{major}{minor}".encode()]))
 image = b" " * ok(nvrtc.nvrtcGetCUBINSize(program))
@@ -204,7 +205,8 @@ void run(torch::Tensor out, torch::Tensor given) {
 module = load_inline(
     "cuda_lsp_inline", "void run(torch::Tensor out, torch::Tensor given);", KERNELS + CALL, functions=["run"]
 )
-given, out = torch.arange(64, dtype=torch.int32, device="cuda"), torch.zeros(64, dtype=torch.int32, device="cuda")
+given = torch.arange(64, dtype=torch.int32, device="cuda")
+out = torch.zeros_like(given)
 module.run(out, given)
 print(out[:3].tolist())
 '''

@@ -1,4 +1,4 @@
-"""Python programs on the GPU: what packages compile at run time is checked, each package where it is installed."""
+"""Python programs on the GPU: what packages compile at run time is checked, where they are installed."""
 
 from __future__ import annotations
 

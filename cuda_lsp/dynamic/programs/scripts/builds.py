@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from cuda_lsp.dynamic.programs.scripts.places import Places, marked
 from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource
 from cuda_lsp.dynamic.runs import Level
 
+_NAME = re.compile(r"\w[\w.+-]{0,100}")
 Pair = tuple[CompiledModule, CompiledModule]
 
 
@@ -50,7 +52,7 @@ class Builds:
 
     def _compiled(self, source: RuntimeSource) -> Pair:
         folder = self._laid_out(source)
-        own = folder / (Path(source.name).name or "default_program")
+        own = folder / _own_name(source)
         text = marked(source.text, self.places.lines_of(source.text), own) + _instances(source)
         options = source.compile_options
         options = evolve(options, arch=self.arch, include_dirs=(folder, *options.include_dirs))
@@ -68,14 +70,19 @@ class Builds:
         parts = repr((source.text, source.name, source.headers)).encode(errors="surrogatepass")
         folder = self.cache / "scripts" / hashlib.sha256(parts).hexdigest()[:32]
         folder.mkdir(parents=True, exist_ok=True)
-        own = Path(source.name).name or "default_program"
-        for name, text in ((own, source.text), *source.headers):
+        for name, text in ((_own_name(source), source.text), *source.headers):
             target = folder / name
             if not target.resolve().is_relative_to(folder.resolve()):
                 continue  # "../x.h": nvcc finds it beside the folders of -I, or says so
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, errors="surrogateescape")
         return folder
+
+
+def _own_name(source: RuntimeSource) -> str:
+    """As NVRTC calls a text without a name, unless it has one that a file may have."""
+    name = Path(source.name).name
+    return name if _NAME.fullmatch(name) else "default_program"
 
 
 def _instances(source: RuntimeSource) -> str:
