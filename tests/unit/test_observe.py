@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Position,
     RaceKind,
     Related,
+    Severity,
     Site,
     SourceRange,
     Space,
@@ -173,9 +174,11 @@ def test_what_was_seen_with_inputs_of_ours_says_what_it_depends_on():
     (found,) = merged(report, ours, {}).findings
     assert found.message.endswith("with made-up inputs (depends on data)")
     assert found.witness is not None and found.witness.values == {"n": 7}
+    assert found.effective_severity is Severity.INFORMATION  # the program may never have such data
     programs = evolve(seen, results=(evolve(seen.results[0], trial=evolve(trial, own_memory=True)),))
     (found,) = merged(report, programs, {}).findings
     assert "made-up" not in found.message
+    assert found.effective_severity is Severity.ERROR
 
 
 def test_a_race_in_no_file_of_the_users_is_told_all_the_same():

@@ -161,7 +161,8 @@ def _confirmed(finding: Finding, observation: Observation) -> Finding:
 def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding:
     """A suspicion that was seen to be true: it says what was seen, not what might be.
 
-    With arguments and data of ours it may be what the program never does, so it says what it depends on.
+    With arguments and data of ours it may be what the program never does: it says what it depends on, and is
+    as grave as the suspicion was.
     """
     ours = finding.reason is not None and not trial.trial.own_memory
     doubt = f", with made-up inputs (depends on {finding.reason})" if ours else ""
@@ -169,7 +170,7 @@ def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding
         finding,
         code=finding.code if finding.code is Code.WARP_SYNCHRONOUS else seen.code,
         status=Status.CONFIRMED,
-        severity=None,
+        severity=finding.effective_severity if ours else None,
         message=f"{seen.message}{doubt}",
         kind=seen.kind,
         witness=seen.witness,
