@@ -305,7 +305,8 @@ def check_script(
     for run in _alike_together(result.runs):
         if run.kernel is not None:
             reports = _with_stranger(reports, run, run.kernel, _AT_RUN_TIME, analysed=False)
-    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
+    idle = [ToolError("it launched no kernel: nothing was checked")] if not result.launches else []
+    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result), *idle))
     return reports, result
 
 
