@@ -7,13 +7,20 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import (
+    CompiledModule,
+    CompileError,
+    CompileOptions,
+    Interrupted,
+    compile_module,
+)
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.dynamic.programs.scripts.places import Places, marked
+from cuda_lsp.dynamic.programs.scripts.places import INSTALLED, Places, marked
 from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource
 from cuda_lsp.dynamic.runs import Level
 
@@ -50,11 +57,13 @@ class Builds:
                 self._known[source] = Refused(f"its source does not compile for the check: {problem}")
         return self._known[source]
 
-    def _compiled(self, source: RuntimeSource) -> Pair:
+    def _compiled(self, source: RuntimeSource) -> Pair | Refused:
+        options, places = source.compile_options, self.places.lines_of(source.text)
+        if not any(places) and (package := _package_of(options)):
+            return Refused(f"no line of its source stands in the program's files: {package} made it")
         folder = self._laid_out(source)
         own = folder / _own_name(source)
-        text = marked(source.text, self.places.lines_of(source.text), own) + _instances(source)
-        options = source.compile_options
+        text = marked(source.text, places, own) + _instances(source)
         options = evolve(options, arch=self.arch, include_dirs=(folder, *options.include_dirs))
 
         def built(level: Level) -> CompiledModule:
@@ -77,6 +86,15 @@ class Builds:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, errors="surrogateescape")
         return folder
+
+
+def _package_of(options: CompileOptions) -> str | None:
+    """The installed package whose headers a source is compiled with; NVIDIA's are everybody's."""
+    for folder in options.include_dirs:
+        for before, name in pairwise(folder.parts):
+            if before in INSTALLED and name not in ("nvidia", "cuda"):
+                return name
+    return None
 
 
 def _own_name(source: RuntimeSource) -> str:

@@ -17,7 +17,8 @@ from attrs import define, frozen
 from cuda_lsp.files import read_text
 
 _SUFFIXES = (".py", ".cu", ".cuh", ".h", ".hpp", ".txt", ".inl")
-_LEFT_OUT = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+_LEFT_OUT = INSTALLED | {"node_modules", "__pycache__"}
 _MOST_FILES = 2000
 _LEAST = 8  # characters of a literal, or of a line, that tell where it stands
 

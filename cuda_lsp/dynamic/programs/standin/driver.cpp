@@ -802,6 +802,7 @@ void compiled(const std::string& message) { asked(SOURCE, message.data(), messag
 
 // The driver is ours already. NVRTC itself looks for a GPU, by ways that no driver but NVIDIA's has: for it there
 // is none.
+bool is_replaced(const char* name) { return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z'; }
 void* replacement(const char*, void* theirs, const void* caller) {
     Dl_info info;
     bool compiler = dladdr((void*)caller, &info) && info.dli_fname && strstr(info.dli_fname, "libnvrtc");

@@ -484,6 +484,13 @@ CUresult clsp_find_v2(const char* name, void** out, int version, cuuint64_t flag
 
 namespace {
 
+bool is_replaced(const char* name) {
+    if (!strncmp(name, "cuGetProcAddress", 16)) return true;
+    for (auto& one : DRIVER)
+        if (!strcmp(one.symbol, name) || (one.per_thread_symbol && !strcmp(one.per_thread_symbol, name))) return true;
+    return false;
+}
+
 void* replacement(const char* name, void* theirs, const void* caller) {
     Dl_info info;
     if (dladdr((void*)caller, &info) && info.dli_fname && strstr(info.dli_fname, "libnvrtc")) return theirs;

@@ -19,8 +19,10 @@
 
 namespace {
 
-// Supplied by the file behind: takes a compiled source; says what a caller gets for a function of the driver.
+// Supplied by the file behind: takes a compiled source; says what a caller gets for a function of the driver, if
+// that is not always the driver's.
 void compiled(const std::string& message);
+bool is_replaced(const char* name);
 void* replacement(const char* name, void* theirs, const void* caller);
 
 typedef void* Program;  // nvrtcProgram
@@ -218,7 +220,7 @@ void* chosen(const char* name, void* theirs, const void* caller) {
 
 // What is not ours is looked up by a jump, so that RTLD_NEXT still means who called.
 API void* dlsym(void* handle, const char* name) {
-    if (handle != RTLD_NEXT && ((name[0] == 'c' && name[1] == 'u') || !strncmp(name, "nvrtc", 5))) {
+    if (handle != RTLD_NEXT && (is_replaced(name) || !strncmp(name, "nvrtc", 5))) {
         void* theirs = real_lookup()(handle, name);
         return theirs ? chosen(name, theirs, __builtin_return_address(0)) : nullptr;
     }
