@@ -141,6 +141,41 @@ print(cuda.cuModuleGetFunction(ctypes.byref(function), broken, b"k"))
     assert "k: its source does not compile for the check" in told
 
 
+PTX = """.version 8.0
+.target sm_75
+.address_size 64
+.file 1 "SCRIPT"
+.visible .entry same(.param .u64 p) {
+    .reg .b64 %rd<3>;
+    .reg .b32 %r<2>;
+    .loc 1 1 0
+    ld.param.u64 %rd1, [p];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, %tid.x;
+    .loc 1 2 1
+    st.global.u32 [%rd2], %r1;
+    ret;
+}
+"""
+
+
+def test_ptx_that_tells_lines_is_checked_as_it_is(runner: Runner, tmp_path: Path) -> None:
+    text = f"""import sys  # line 1
+UNKNOWN = "line 2"
+{CALLS}
+text = {PTX!r}.replace("SCRIPT", sys.argv[0])
+for told in (text, "".join(line + "\\n" for line in text.splitlines() if ".loc" not in line)):
+    module = ctypes.c_void_p()
+    ok(cuda.cuModuleLoadData(ctypes.byref(module), told.encode()))
+    ok(launch(module, "same", 32, memory(64)))
+"""
+    verdicts, reports, result = checked(runner, tmp_path, text)
+    assert verdicts == {"same": Verdict.RACY}, (result, result.output)
+    assert {f.site.range.start.line for f in reports[0].findings} == {2}
+    assert [run.counts.checked for run in result.runs] == [1, 0]
+    assert any("does not say where it comes from" in why for run in result.runs for why in run.counts.reasons)
+
+
 def test_the_program_keeps_its_arguments_and_status(runner: Runner, tmp_path: Path) -> None:
     _, _, result = checked(runner, tmp_path, f"{CALLS}\nprint(len(sys.argv))\nsys.exit(7)\n")
     assert result.status == 7
@@ -242,6 +277,13 @@ def message(image: bytes, text: str, options: tuple[str, ...] = ()) -> bytes:
     return field(image) + field(text.encode()) + field(b"made.cu") + fields() + fields(*options) + fields()
 
 
+def load(host: ScriptHosted, module: int, image: bytes, said: bytes) -> None:
+    """As the library in front of the driver tells a source, and a module of its image."""
+    source, held = ctypes.create_string_buffer(said), ctypes.create_string_buffer(image)
+    host.compiled(ctypes.addressof(source), len(said))
+    host.loaded(module, ctypes.addressof(held), len(image))
+
+
 def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SHIFT)
@@ -264,10 +306,7 @@ def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
         2: (b"calm", text.replace("BARRIER", "__syncthreads();")),
     }
     for module, (image, made_of) in images.items():
-        said, held = message(image, made_of), ctypes.create_string_buffer(image)
-        host.compiled(ctypes.addressof(kept := ctypes.create_string_buffer(said)), len(said))
-        host.loaded(module, ctypes.addressof(held), len(image))
-        del kept
+        load(host, module, image, message(image, made_of))
     out, given = card.allocate(256), card.allocate(256)
     card.upload(int(given), np.arange(64, dtype=np.int32))
     packed = ctypes.create_string_buffer(struct.pack("<QQ", int(out), int(given)))
@@ -276,6 +315,14 @@ def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
     for module in (1, 2):
         assert host.launched(module, b"shift", ctypes.pointer(shape), None) == 1
     assert host.launched(3, b"unknown", ctypes.pointer(shape), None) == 0
+    theirs = message(
+        b"theirs", 'extern "C" __global__ void theirs(int* p) {}', ("-I/x/site-packages/cupy/include",)
+    )
+    load(host, 4, b"theirs", theirs)
+    assert host.launched(4, b"theirs", ctypes.pointer(shape), None) == 0
+    assert list(host.tally.counts["theirs"].reasons) == [
+        "no line of its source stands in the program's files: cupy made it"
+    ]
     data = np.zeros(64, np.int32)
     card.download(int(out), data)
     assert data.tolist() == [*range(1, 64), 0]

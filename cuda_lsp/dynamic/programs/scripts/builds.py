@@ -20,8 +20,11 @@ from cuda_lsp.dynamic.compilation.compile import (
     compile_module,
 )
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.programs.instances import LIBRARY
 from cuda_lsp.dynamic.programs.scripts.places import INSTALLED, Places, marked
-from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource
+from cuda_lsp.dynamic.programs.scripts.ptx_images import module_of
+from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, RuntimeSource
+from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError
 from cuda_lsp.dynamic.runs import Level
 
 _NAME = re.compile(r"\w[\w.+-]{0,100}")
@@ -35,6 +38,13 @@ class Refused:
     why: str
 
 
+def unplaced(source: Code) -> str:
+    """Why kernels of a module are not checked whose code stands in no file of the program."""
+    if isinstance(source, PtxText):
+        return "it was loaded as PTX that does not say where it comes from (Numba: lineinfo=True)"
+    return LIBRARY
+
+
 @define
 class Builds:
     """Both builds of each source, made when they are asked for first. ``end``: monotonic."""
@@ -45,13 +55,16 @@ class Builds:
     places: Places
     end: float
     told: Callable[[str], None] = lambda stage: None
-    _known: dict[RuntimeSource, Pair | Refused] = field(factory=dict[RuntimeSource, Pair | Refused])
+    _known: dict[Code, Pair | Refused] = field(factory=dict[Code, Pair | Refused])
 
-    def of(self, source: RuntimeSource) -> Pair | Refused:
+    def of(self, source: Code) -> Pair | Refused:
         """The O0 and the O3 build."""
         if source not in self._known:
-            self.told(f"compiling {source.name or 'a source'}")
             try:
+                if isinstance(source, PtxText):
+                    self._known[source] = _as_it_is(source)
+                    return self._known[source]
+                self.told(f"compiling {source.name or 'a source'}")
                 self._known[source] = self._compiled(source)
             except (CompileError, Interrupted) as problem:
                 self._known[source] = Refused(f"its source does not compile for the check: {problem}")
@@ -86,6 +99,17 @@ class Builds:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, errors="surrogateescape")
         return folder
+
+
+def _as_it_is(source: PtxText) -> Pair | Refused:
+    """PTX of another compiler's, which is one build for both."""
+    pair = module_of(source.text), module_of(source.text)
+    try:
+        for compiled in pair:
+            _ = compiled.module  # is read now
+    except PtxSyntaxError as problem:
+        return Refused(f"its PTX is not understood: {problem}")
+    return pair
 
 
 def _package_of(options: CompileOptions) -> str | None:

@@ -26,12 +26,13 @@ from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.gpu.cuda_bindings import BindingsDevice, Context
 from cuda_lsp.dynamic.gpu.engine import BINDINGS, LIBRARY, RealDevice, open_primary
 from cuda_lsp.dynamic.programs.gpu_process import Hosted
-from cuda_lsp.dynamic.programs.instances import instances
+from cuda_lsp.dynamic.programs.instances import Instances, instances
 from cuda_lsp.dynamic.programs.on_gpu import Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
-from cuda_lsp.dynamic.programs.scripts.builds import Builds, Refused
+from cuda_lsp.dynamic.programs.scripts.builds import Builds, Refused, unplaced
 from cuda_lsp.dynamic.programs.scripts.places import places_in
-from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource, image_key, told
+from cuda_lsp.dynamic.programs.scripts.ptx_images import is_ptx
+from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, image_key, told
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import stable
 
@@ -67,11 +68,11 @@ class ScriptHosted(Hosted):
     """The program's sources, modules and launches, as they come."""
 
     builds: Builds = field(kw_only=True)
-    sources: dict[str, RuntimeSource] = field(factory=dict[str, RuntimeSource])
-    modules: dict[int, RuntimeSource] = field(factory=dict[int, RuntimeSource])
+    sources: dict[str, Code] = field(factory=dict[str, Code])
+    modules: dict[int, Code] = field(factory=dict[int, Code])
     module: int = 0  # of the launch that goes on
     _devices: dict[int, RealDevice] = field(factory=dict[int, RealDevice])
-    _ready: set[RuntimeSource] = field(factory=set[RuntimeSource])
+    _ready: set[Code] = field(factory=set[Code])
 
     def compiled(self, message: int, size: int) -> None:
         """NVRTC made an image of a source."""
@@ -80,7 +81,10 @@ class ScriptHosted(Hosted):
 
     def loaded(self, module: int, image: int, size: int) -> None:
         """An image became a module, perhaps at the address of one that is gone."""
-        source = self.sources.get(image_key(ctypes.string_at(image, size)))
+        content = ctypes.string_at(image, size)
+        source = self.sources.get(image_key(content))
+        if source is None and is_ptx(content):
+            source = PtxText(content.decode(errors="replace"))
         if source is None:
             self.modules.pop(module, None)
         else:
@@ -109,7 +113,7 @@ class ScriptHosted(Hosted):
             ):
                 yield name, (start.value, size.value)
 
-    def _key(self, source: RuntimeSource | None, entry: str) -> str:
+    def _key(self, source: Code | None, entry: str) -> str:
         """What a kernel is counted by; its source is compiled when it is launched for the first time."""
         if source is None:
             self._refuse(entry, _NO_SOURCE)
@@ -121,17 +125,20 @@ class ScriptHosted(Hosted):
         mark = hashlib.sha256(repr(source).encode(errors="surrogatepass")).hexdigest()[:12]
         if source not in self._ready:
             self._ready.add(source)
-            found, known = instances((built,), (), self.task.job.wanted), self.tally.instances
-            kernels = {f"{name} {mark}": kernel for name, kernel in found.kernels.items()}
-            more = evolve(
-                known,
-                kernels={**known.kernels, **kernels},
-                homes={**known.homes, **{f"{name} {mark}": pair for name, pair in found.homes.items()}},
-                refused={**known.refused, **{f"{name} {mark}": why for name, why in found.refused.items()}},
-            )
-            self.tally = evolve(self.tally, instances=more)
-            self.say(Said(kernels=kernels))
-        return f"{entry} {mark}"
+            self._add(instances((built,), (), self.task.job.wanted, unplaced(source)), mark)
+        key = f"{entry} {mark}"
+        return key if key in self.tally.instances.kernels else entry
+
+    def _add(self, found: Instances, mark: str) -> None:
+        """The kernels of a source, which go by its mark; those that are not checked, by their name."""
+        known = self.tally.instances
+        kernels = {f"{entry} {mark}": kernel for entry, kernel in found.kernels.items()}
+        homes = {f"{entry} {mark}": found.homes[entry] for entry in found.kernels}
+        more = evolve(known, kernels={**known.kernels, **kernels}, homes={**known.homes, **homes})
+        self.tally = evolve(self.tally, instances=more)
+        for entry, why in found.refused.items():
+            self._refuse(entry, why)
+        self.say(Said(kernels=kernels))
 
     def _refuse(self, entry: str, why: str) -> None:
         known = self.tally.instances

@@ -15,8 +15,9 @@ from cuda_lsp.dynamic.emulator.heap import Heap
 from cuda_lsp.dynamic.programs.channel import LAUNCH, MEMORY, Garbled, call_of, of_memory
 from cuda_lsp.dynamic.programs.job import KernelRuns
 from cuda_lsp.dynamic.programs.on_emulator import Call, Host
-from cuda_lsp.dynamic.programs.scripts.builds import Builds, Pair, Refused
-from cuda_lsp.dynamic.programs.scripts.sources import RuntimeSource, image_key, told
+from cuda_lsp.dynamic.programs.scripts.builds import Builds, Pair, Refused, unplaced
+from cuda_lsp.dynamic.programs.scripts.ptx_images import is_ptx
+from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, image_key, told
 from cuda_lsp.dynamic.runs import Detail
 
 KINDS = range(1, 12)  # those of every program, and these:
@@ -33,7 +34,7 @@ class Loaded:
     """A module as the program loaded it. ``declared``: its variables have their places."""
 
     number: int
-    source: RuntimeSource
+    source: Code
     declared: bool = False
 
 
@@ -49,9 +50,9 @@ class ScriptHost:
     deadline: float = 0.0
     before_launch: Callable[[], None] = lambda: None
     notes: dict[str, None] = field(factory=dict[str, None])
-    _sources: dict[str, RuntimeSource] = field(factory=dict[str, RuntimeSource])
+    _sources: dict[str, Code] = field(factory=dict[str, Code])
     _modules: list[Loaded] = field(factory=list[Loaded])
-    _hosts: dict[RuntimeSource, Host] = field(factory=dict[RuntimeSource, Host])
+    _hosts: dict[Code, Host] = field(factory=dict[Code, Host])
 
     @property
     def launches(self) -> int:
@@ -115,6 +116,8 @@ class ScriptHost:
 
     def _load(self, image: bytes) -> int:
         source = self._sources.get(image_key(image))
+        if source is None and is_ptx(image):
+            source = PtxText(image.decode(errors="replace"))
         if source is None:
             self.notes[_MACHINE_CODE] = None
             return 0
@@ -144,12 +147,14 @@ class ScriptHost:
         self.heap.enter(module.number)
         host = self._hosts.get(module.source)
         if host is None:
-            host = self._hosts[module.source] = self._made(built)
+            host = self._hosts[module.source] = self._made(module.source, built)
         elif not module.declared:
             for compiled in built:
                 self.heap.declare(compiled.module)
         module.declared = True
         return host
 
-    def _made(self, built: Pair) -> Host:
-        return Host(self.heap, (built,), (), self.wanted, self.detail, self.all_blocks)
+    def _made(self, source: Code, built: Pair) -> Host:
+        return Host(
+            self.heap, (built,), (), self.wanted, self.detail, self.all_blocks, unplaced=unplaced(source)
+        )

@@ -70,6 +70,16 @@ class RuntimeSource:
         return CompileOptions(tuple(folders), tuple(defines), std=standard, extra=tuple(others))
 
 
+@frozen
+class PtxText:
+    """A module that the program loaded as PTX."""
+
+    text: str
+
+
+Code = RuntimeSource | PtxText
+
+
 def _pairs(options: Sequence[str]) -> list[tuple[str, str]]:
     """Options by nvcc's short names, with their values, however they were written."""
     found: list[tuple[str, str]] = []
