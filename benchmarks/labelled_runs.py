@@ -104,7 +104,11 @@ def reasons(kernel: KernelReport, result: Any) -> list[str]:
     for trial in result.results:
         for run in (trial.races,):
             said += [run.failure, *(f"not covered: {what}" for what in run.not_covered)]
-    said += [one for one in kernel.reasons if "checked dynamically" in one or "sought in" in one]
+    said += [
+        one
+        for one in kernel.reasons
+        if "checked dynamically" in one or "sought in" in one or "was not seen on" in one
+    ]
     said += [f"undecided: {one}" for one in kernel.reasons if kernel.verdict is Verdict.UNDECIDED]
     said += [f.message for f in kernel.findings if f.code is Code.BARRIER_DIVERGENCE]
     said += [f"{f.status.value}: {f.message}" for f in kernel.findings if f.status is Status.NOT_OBSERVED]

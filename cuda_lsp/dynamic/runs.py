@@ -116,7 +116,8 @@ class KernelRun:
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
     is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
     are ordered, as before Volta or where the source says so. ``backwards``: the opposite order of warps,
-    where the engine chooses it. ``cluster``: the blocks of a cluster, where the launch says so.
+    where the engine chooses it. ``cluster``: the blocks of a cluster, where the launch says so. ``together``:
+    whether the program's launch is a cooperative one; None: it is one if the kernel needs that.
     """
 
     ptx: str
@@ -134,6 +135,7 @@ class KernelRun:
     lock_step: bool = False
     backwards: bool = False
     cluster: Dim3 = (1, 1, 1)
+    together: bool | None = None
 
 
 # ---------------------------------------------------------------------------------- what was seen

@@ -181,6 +181,24 @@ def test_what_was_seen_with_inputs_of_ours_says_what_it_depends_on():
     assert found.effective_severity is Severity.ERROR
 
 
+def test_a_race_that_is_proved_and_was_not_seen_is_told():
+    report = evolve(REPORT, findings=(suspicion(Status.PROVED),))
+    after = merged(report, result(), {})
+    assert [f.status for f in after.findings] == [Status.PROVED]
+    assert any("is proved on line 3 was not seen on CPU emulator" in note for note in after.notes), (
+        after.notes
+    )
+
+
+def test_a_new_race_of_an_undecided_kernel_may_be_one_of_our_inputs():
+    doubted = evolve(REPORT, findings=(), verdict=Verdict.UNDECIDED)
+    (found,) = merged(doubted, result(races=(RACE,)), {}).findings
+    assert found.effective_severity is Severity.INFORMATION and "with made-up inputs" in found.message
+    sure = evolve(REPORT, findings=(), verdict=Verdict.RACE_FREE)
+    (found,) = merged(sure, result(races=(RACE,)), {}).findings
+    assert found.effective_severity is Severity.ERROR
+
+
 def test_a_race_in_no_file_of_the_users_is_told_all_the_same():
     seen = result(races=(RACE,))
     hidden = evolve(seen, sites=(evolve(STORE, site=None), LOAD, BARRIER))

@@ -299,6 +299,7 @@ def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
         card,
         NoLibrary(),
         io.BytesIO(),
+        lambda number: card,
         builds=builds,  # type: ignore[arg-type]
     )
     images = {
@@ -311,7 +312,7 @@ def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
     card.upload(int(given), np.arange(64, dtype=np.int32))
     packed = ctypes.create_string_buffer(struct.pack("<QQ", int(out), int(given)))
     shape = _Shape(packed_size=16, packed=ctypes.addressof(packed))
-    shape.numbers[:] = [1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0]
+    shape.numbers[:] = [1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0]
     for module in (1, 2):
         assert host.launched(module, b"shift", ctypes.pointer(shape), None) == 1
     assert host.launched(3, b"unknown", ctypes.pointer(shape), None) == 0

@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Space,
     Status,
     Witness,
+    severity_of,
 )
 from cuda_lsp.source_names import called
 
@@ -120,9 +121,18 @@ def _kind(early: Mode, late: Mode) -> RaceKind:
 
 
 def confirm(
-    findings: list[Finding], race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: TrialResult
+    findings: list[Finding],
+    race: _Race,
+    kernel: str,
+    shapes: Mapping[str, Shape],
+    trial: TrialResult,
+    *,
+    doubted: bool = False,
 ) -> None:
-    """Change, in place, the finding that a race confirms, or add the one that it is."""
+    """Change, in place, the finding that a race confirms, or add the one that it is.
+
+    ``doubted``: the static side could not decide the kernel, for arguments and data that may be ours.
+    """
     assert race.early.site is not None
     assert race.late.site is not None
     for k, finding in enumerate(findings):
@@ -133,6 +143,9 @@ def confirm(
                 findings[k] = _confirmed(finding, race.observation)
             return
     new = _new_race(race, kernel, shapes, trial)
+    if doubted and not trial.trial.own_memory:
+        severity = severity_of(new.code, Status.POSSIBLE)
+        new = evolve(new, message=f"{new.message}, with made-up inputs", severity=severity)
     relies = new.code is Code.WARP_RACE and any(f.code is Code.WARP_SYNCHRONOUS for f in findings)
     findings.append(missed(evolve(new, code=Code.WARP_SYNCHRONOUS) if relies else new))
 

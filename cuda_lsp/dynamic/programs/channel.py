@@ -14,10 +14,11 @@ from cuda_lsp.dynamic.emulator.heap import Heap
 from cuda_lsp.dynamic.programs.on_emulator import Call, Host
 from cuda_lsp.dynamic.programs.process import GARBLED
 
-KINDS = range(1, 7)
-ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = KINDS
+KINDS = range(1, 8)
+ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE = KINDS
 MEMORY = frozenset({ALLOCATE, RELEASE, EXTENT})
 LONGEST = 1 << 20  # bytes of a request: names and arguments
+_MOST_DEVICES = 16
 Answer = Callable[[int, bytes], bytes]
 _HEAD = struct.Struct("<II")
 _LAUNCH = struct.Struct("<12I")
@@ -92,6 +93,11 @@ def _answered(host: Host, kind: int, body: bytes) -> bytes:
     if kind == PARAMETERS:
         sizes = host.parameters(body.decode())
         return struct.pack(f"<{len(sizes)}I", *sizes)
+    if kind == DEVICE:
+        (device,) = struct.unpack("<I", body)
+        if device >= _MOST_DEVICES:
+            raise Garbled
+        return bytes([0 if host.turn_to(device) else 1])
     error, printed = host.launch(call_of(body))
     return struct.pack("<i", error) + printed.encode(errors="replace")
 

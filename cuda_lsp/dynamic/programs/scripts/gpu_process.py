@@ -38,14 +38,14 @@ from cuda_lsp.dynamic.ptx.names import stable
 
 _NO_SOURCE = "its source was not compiled by NVRTC in this program"
 _OTHER_CONTEXT = "it is launched in a context of its own, which needs cuda-bindings"
-_SHAPE = 11  # numbers of a launch's shape
+_SHAPE = 13  # numbers of a launch's shape
 
 
 class _Shape(ctypes.Structure):
     """``Shape`` of ``standin/launches.cpp``."""
 
     _fields_ = (
-        ("numbers", ctypes.c_uint * (_SHAPE + 1)),
+        ("numbers", ctypes.c_uint * _SHAPE),
         ("packed_size", ctypes.c_ulonglong),
         ("packed", ctypes.c_void_p),
     )
@@ -97,7 +97,6 @@ class ScriptHosted(Hosted):
         try:
             key = self._key(self.modules.get(self.module), entry)
             given = self._given(key, entry, shape.contents, arguments)
-            self._enter_current()
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             self.tally.launched(entry)
             self.tally.refused(entry, f"internal error {type(problem).__name__}: {problem}")
@@ -116,11 +115,11 @@ class ScriptHosted(Hosted):
     def _key(self, source: Code | None, entry: str) -> str:
         """What a kernel is counted by; its source is compiled when it is launched for the first time."""
         if source is None:
-            self._refuse(entry, _NO_SOURCE)
+            self._leave_out(entry, _NO_SOURCE)
             return entry
         built = self.builds.of(source)
         if isinstance(built, Refused):
-            self._refuse(entry, built.why)
+            self._leave_out(entry, built.why)
             return entry
         mark = hashlib.sha256(repr(source).encode(errors="surrogatepass")).hexdigest()[:12]
         if source not in self._ready:
@@ -137,10 +136,10 @@ class ScriptHosted(Hosted):
         more = evolve(known, kernels={**known.kernels, **kernels}, homes={**known.homes, **homes})
         self.tally = evolve(self.tally, instances=more)
         for entry, why in found.refused.items():
-            self._refuse(entry, why)
+            self._leave_out(entry, why)
         self.say(Said(kernels=kernels))
 
-    def _refuse(self, entry: str, why: str) -> None:
+    def _leave_out(self, entry: str, why: str) -> None:
         known = self.tally.instances
         if entry not in known.refused:
             self.tally = evolve(self.tally, instances=evolve(known, refused={**known.refused, entry: why}))
@@ -152,15 +151,19 @@ class ScriptHosted(Hosted):
             return arguments
         return _unpacked(home[0].module, entry, shape.packed)
 
-    def _enter_current(self) -> None:
-        """The engine works in the context that the program launches in."""
+    def entered(self, number: int) -> RealDevice:
+        """The device in the context that the program launches in, whichever that is."""
         if not isinstance(self.device, BindingsDevice):
-            return
+            return super().entered(number)
         calls = self.device.calls
-        current = calls("cuCtxGetCurrent")
+        current, number = calls("cuCtxGetCurrent"), int(calls("cuCtxGetDevice"))
         if int(current) not in self._devices:
-            self._devices[int(current)] = evolve(self.device, context=Context(calls, current))
-        self.device = self._devices[int(current)]
+            device = super().entered(number)
+            device.context.pop()
+            self._devices[int(current)] = evolve(device, context=Context(calls, current))
+        device = self._devices[int(current)]
+        device.context.push()
+        return device
 
 
 def _unpacked(module: PtxModule, entry: str, packed: int) -> Sequence[int]:
@@ -186,7 +189,7 @@ def main(descriptor: str) -> None:
     library: Any = ctypes.CDLL(str(task.library))
     end = time.monotonic() + job.deadline if math.isfinite(job.deadline) else math.inf
     builds = Builds(task.toolkit, job.cache, f"sm_{device.architecture}", places_in(job.path), end)
-    hosted = ScriptHosted(task, device, library, answers, builds=builds)
+    hosted = ScriptHosted(task, device, library, answers, partial(open_primary, task.toolkit), builds=builds)
     hosted.say(Said(device=device.name))
     limits = hosted.limits()
     kept = (_COMPILED(hosted.compiled), _LOADED(hosted.loaded), _LAUNCHED(hosted.launched))

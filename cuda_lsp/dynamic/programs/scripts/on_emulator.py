@@ -20,8 +20,8 @@ from cuda_lsp.dynamic.programs.scripts.ptx_images import is_ptx
 from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, image_key, told
 from cuda_lsp.dynamic.runs import Detail
 
-KINDS = range(1, 12)  # those of every program, and these:
-SOURCE, MODULE, FUNCTION, GLOBAL, NAMES = KINDS[6:]
+KINDS = range(1, 13)  # those of every program, and these:
+SOURCE, MODULE, FUNCTION, GLOBAL, NAMES = KINDS[7:]
 LONGEST = 1 << 28  # bytes of a request: images and sources
 _MACHINE_CODE = (
     "a module was loaded of which only machine code is there (of a library, or made by another process): "

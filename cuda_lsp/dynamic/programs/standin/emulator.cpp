@@ -18,7 +18,7 @@
 namespace {
 
 enum Kind : unsigned {
-    ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT,
+    ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE,
     SOURCE, MODULE, FUNCTION, GLOBAL, NAMES,  // of Python programs (`driver.cpp`)
 };
 

@@ -16,7 +16,7 @@ struct Kernel {
     std::string name;
 };
 struct Shape {  // as `scripts/gpu_process.py` reads it
-    unsigned grid[3], block[3], shared, reason, cluster[3], unused;
+    unsigned grid[3], block[3], shared, reason, cluster[3], together, device;
     unsigned long long packed_size;
     const void* packed;
 };
@@ -166,7 +166,7 @@ bool taken(CUfunction f, Shape& shape, CUstream stream, bool per_thread, void** 
 }
 
 Shape shaped(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared) {
-    return Shape{{gx, gy, gz}, {bx, by, bz}, shared, NONE, {1, 1, 1}, 0, 0, nullptr};
+    return Shape{{gx, gy, gz}, {bx, by, bz}, shared, NONE, {1, 1, 1}, 0, 0, 0, nullptr};
 }
 
 }  // namespace
@@ -268,6 +268,7 @@ CUresult launch(const char* name, bool per_thread, CUfunction f, Shape shape, CU
 }
 CUresult launch_together(const char* name, bool per_thread, CUfunction f, Shape shape, CUstream stream,
                          void** arguments) {
+    shape.together = true;
     if (taken(f, shape, stream, per_thread, arguments, nullptr)) return CUDA_SUCCESS;
     return call(name, f, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2],
                 shape.shared, stream, arguments);
@@ -318,6 +319,8 @@ CUresult launch_as(const char* name, bool per_thread, const CUlaunchConfig* c, C
         if (c->attrs[k].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             shape.cluster[0] = value.clusterDim.x, shape.cluster[1] = value.clusterDim.y,
             shape.cluster[2] = value.clusterDim.z;
+        else if (c->attrs[k].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            shape.together = value.cooperative;
         else if (!allowed(c->attrs[k].id))
             shape.reason = WITH_ATTRIBUTES;
     }
