@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import cast
 
 from attrs import asdict
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import FileReport
@@ -20,6 +23,8 @@ from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.workspace_check import folders_of
+
+log = logging.getLogger(__name__)
 
 _Look = Callable[[Session, FileReport, TextDocument, int, Trials], Awaitable["close_ups.Picture | None"]]
 _REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
@@ -110,10 +115,7 @@ def wire_commands(server: CudaServer) -> None:
                 "tables": tables,
             }
             return ls.protocol.notify(f"{SECTION}/picture", shown)
-        window = ls.client_capabilities.window
-        if window and window.show_document and window.show_document.support:
-            await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(drawn.path), external=True))
-        else:
+        if not await _opened(ls, drawn.path):
             said(ls, f"{drawn.words}. The picture: {drawn.path}", lsp.MessageType.Info)
 
     @server.command(check_commands.PICTURE_COMMAND)
@@ -140,3 +142,16 @@ def wire_commands(server: CudaServer) -> None:
             ls.workspace_diagnostic_refresh(None)
 
     del run, run_program, run_program_with, tell, banks, intervals, check_workspace
+
+
+async def _opened(ls: CudaServer, path: Path) -> bool:
+    """Whether the client has shown a file in a program of its user's. Editors in a terminal may have none."""
+    window = ls.client_capabilities.window
+    if not (window and window.show_document and window.show_document.support):
+        return False
+    try:
+        shown = await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(path), external=True))
+    except JsonRpcException as refused:
+        log.info("the client does not show %s: %s", path, refused)
+        return False
+    return shown.success

@@ -282,6 +282,11 @@ class CudaServer(Server):
             if self._settings_folder(folder) not in (None, *self._nested):
                 self.apply_settings(self._editor)
 
+    def reread_settings(self) -> None:
+        """Look at the settings files again."""
+        if self._editor:
+            self.apply_settings(self._editor)
+
     def _settings_folder(self, folder: Path) -> Path | None:
         """Where the settings file of a folder lies, if that is below one of the client's folders."""
         nearest = settings_file.find_settings_file(folder)

@@ -58,6 +58,8 @@ def _wire_documents(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def did_save(ls: CudaServer, params: lsp.DidSaveTextDocumentParams) -> None:
         ls.files_changed(headers=not params.text_document.uri.endswith(".cu"))
+        if not ls.hears_of_files:
+            ls.reread_settings()
 
     del did_open, did_change, did_close, did_save
 
@@ -180,7 +182,8 @@ def _wire_reading(server: CudaServer) -> None:
         lines = params.range.start.line, params.range.end.line
         asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
         others, elsewhere = session.reports(), ls.workspace_check.launches
-        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere)
+        built = bool(ls.settings_at(report.path).build_command)
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere, built)
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await trials.used(actions.actions, report, document, wanted)

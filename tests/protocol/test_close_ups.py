@@ -214,3 +214,25 @@ def test_the_lines_of_a_race_come_as_a_table_that_leads_to_them(tmp_path: Path) 
     assert now["lines"] and not then["lines"]  # the mended text is not the document's
     assert [row[0] for row in then["rows"]] == ["1", "1", "2"]
     assert client.close() == 0
+
+
+REFUSED = {"error": {"code": -32803, "message": "no display"}}
+
+
+@pytest.mark.parametrize("opens", [{"success": True}, {"success": False}, REFUSED])
+def test_a_picture_that_the_client_cannot_show_is_told_as_its_file(
+    tmp_path: Path, opens: dict[str, object]
+) -> None:
+    client = Client(tmp_path, opens=opens, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    show_banks(client, 6)
+    shown = client.requests["window/showDocument"]
+    assert shown["external"] and shown["uri"].endswith(".svg")
+    told = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
+    if opens == {"success": True}:
+        assert not told
+    else:
+        (text,) = told
+        assert Path(text.partition(" The picture: ")[2]).as_uri() == shown["uri"]
+    assert client.close() == 0
