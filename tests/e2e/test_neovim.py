@@ -36,6 +36,7 @@ vim.o.number = true
 vim.o.signcolumn = 'yes'
 vim.o.updatetime = 100
 vim.o.termguicolors = true
+if vim.fn.exists('+messagesopt') == 1 then vim.o.messagesopt = 'wait:0,history:500' end -- long ones wait for no key
 vim.cmd('filetype plugin indent on | syntax on')
 if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
 vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
