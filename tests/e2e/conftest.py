@@ -66,6 +66,16 @@ extern "C" int printf(const char*, ...);
 }}
 """
 
+#: A header that holds a kernel, which races.
+HEADER = """// __global__ in a comment alone is none
+template <typename T>
+__global__ void turned(T* out) {
+    __shared__ T s[64];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
 STORE_LINE = 7
 READ = "s[(id + 1) % nt]"
 STORE = "s[id]"

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import APP, COLUMNS, EDITORS, FIGURE1, MAIN, READ, ROOT, SERVER, SPIN, STORE_LINE, need
+from conftest import APP, COLUMNS, EDITORS, FIGURE1, HEADER, MAIN, READ, ROOT, SERVER, SPIN, STORE_LINE, need
 from terminal import TIMEOUT_S, Terminal
 
 from cuda_lsp import __version__
@@ -36,7 +36,8 @@ vim.o.number = true
 vim.o.signcolumn = 'yes'
 vim.o.updatetime = 100
 vim.o.termguicolors = true
-if vim.fn.exists('+messagesopt') == 1 then vim.o.messagesopt = 'wait:0,history:500' end -- long ones wait for no key
+-- long messages wait for no key
+if vim.fn.exists('+messagesopt') == 1 then vim.o.messagesopt = 'wait:0,history:500' end
 vim.cmd('filetype plugin indent on | syntax on')
 if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
 vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
@@ -49,7 +50,9 @@ end
 """
 SETUP = "require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}'), trusted = {trusted} }})\n"
 ENABLED = """\
-vim.lsp.config('cuda_lsp', {{ cmd = vim.fn.json_decode('{command}'), init_options = {{ trusted = {trusted} }} }})
+vim.lsp.config('cuda_lsp', {{
+  cmd = vim.fn.json_decode('{command}'), init_options = {{ trusted = {trusted} }},
+}})
 vim.lsp.enable('cuda_lsp')
 """
 DIAGNOSTICS = """\
@@ -292,16 +295,6 @@ def test_the_lens_above_the_kernel_tells_its_verdict(neovim: Neovim) -> None:
     neovim.terminal.type(":qa!\r")
 
 
-HEADER = """// __global__ in a comment alone is none
-template <typename T>
-__global__ void turned(T* out) {
-    __shared__ T s[64];
-    s[threadIdx.x] = threadIdx.x;
-    out[threadIdx.x] = s[63 - threadIdx.x];
-}
-"""
-
-
 def test_a_header_that_holds_kernels_is_cuda(neovim: Neovim) -> None:
     folder = neovim.file.parent
     (folder / "kernels.h").write_text(HEADER)
@@ -385,7 +378,9 @@ def test_conflicts_are_told_beside_their_accesses(neovim: Neovim, artifacts: Pat
     neovim.terminal.type(":qa!\r")
 
 
-@pytest.mark.parametrize(("line", "what", "title"), [(5, "banks", "banks"), (8, "intervals", "barrier-intervals")])
+@pytest.mark.parametrize(
+    ("line", "what", "title"), [(5, "banks", "banks"), (8, "intervals", "barrier-intervals")]
+)
 @pytest.mark.parametrize("opens", [True, False], ids=["opened", "named"])
 def test_a_picture_is_a_file_that_is_opened_or_named(
     neovim: Neovim, line: int, what: str, title: str, opens: bool

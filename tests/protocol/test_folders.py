@@ -71,7 +71,7 @@ def test_a_settings_file_below_the_folder_counts_for_what_is_below_it(tmp_path: 
     assert client.close() == 0
 
 
-def test_a_client_that_watches_no_files_has_the_settings_read_again_when_it_saves(tmp_path: Path) -> None:
+def test_settings_are_read_again_when_a_file_is_saved(tmp_path: Path) -> None:
     client = Client(tmp_path)
     client.open("a.cu", RACY)
     assert severities(client.diagnostics("a.cu", 1)) == [1]
