@@ -223,6 +223,8 @@ class Helix:
             self.terminal.press("Escape")
             self.terminal.type(f"{line}gg a")
             screen = self.terminal.wait_for(rf"{_ITEM}|[Nn]o code actions")
+            while screen != (screen := self.terminal.screen()):
+                time.sleep(0.3)
             if re.search(title, screen):
                 break
             time.sleep(0.5)
@@ -233,7 +235,9 @@ class Helix:
         first = row
         while re.match(_ITEM, rows[first - 1][column:]):
             first -= 1
-        self.terminal.press(*["Down"] * (row - first), "Enter")
+        for key in ["Down"] * (row - first) + ["Enter"]:
+            self.terminal.press(key)
+            time.sleep(0.05)
 
 
 _ITEM = r"(Insert|Guard|Ignore|Set launch|Run|Show|Mend|Pad|Swizzle|Declare|Store|Make|Use) "
