@@ -12,6 +12,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
     CheckOptions,
     chosen,
+    compile_options,
     endings_of,
     failure_of,
     kernel_job,
@@ -42,7 +44,8 @@ from cuda_lsp.confirm_program import (
     with_result,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Preparation
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
@@ -94,6 +97,13 @@ class DynamicChecks:
     def stop(self) -> None:
         """End the child process."""
         self._runner.close()
+
+    def prepare(self, engine: str, settings: Settings) -> None:
+        """Start the child process, and what it can make ready; nothing where no check could compile."""
+        nvcc = chosen(CheckOptions(), settings).nvcc
+        with suppress(ToolkitMissing):  # told by the check that needs it
+            find_toolkit(nvcc)
+            self._runner.prepare(Preparation(EngineKind(engine), compile_options(settings).arch, nvcc))
 
     def overlay(self, report: FileReport, text: str, settings: Settings) -> FileReport:
         """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""

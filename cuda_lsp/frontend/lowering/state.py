@@ -71,6 +71,7 @@ class Lowering(Output):
         self.sharing: dict[int, set[int]] = {}  # declarations that are no copies of a parameter in memory
         self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
+        self.behind: dict[str, tuple[str, Expr]] = {}  # … and it is known where: in bytes
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
         self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining
