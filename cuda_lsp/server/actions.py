@@ -21,11 +21,16 @@ from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended, suggested
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
-from cuda_lsp.server.check_commands import action_for, interval_action, picture_action, program_action
+from cuda_lsp.server.check_commands import (
+    action_for,
+    interval_action,
+    picture_action,
+    program_action,
+    program_line,
+)
 from cuda_lsp.server.diagnostics import templates
 from cuda_lsp.server.edits import line_above
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
-from cuda_lsp.server.lenses import program_line
 from cuda_lsp.server.positions import range_at, to_client
 
 FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.cuda-lsp"
