@@ -16,7 +16,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 COLUMNS, ROWS = 108, 24
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 _HUES = [(255, 107, 104), (118, 210, 117), (235, 203, 100), (106, 159, 255), (198, 120, 221), (86, 194, 214)]
 _DARK = TerminalTheme(
     background=(22, 24, 29),
