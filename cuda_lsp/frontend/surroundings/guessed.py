@@ -199,8 +199,10 @@ def guess(reading: Reading, text: str) -> None:
     if reading.understanding().unfound and reading.understanding().broken:
         _make_headers(reading)
     for texts in ((text,), reading.texts()):
-        if reading.understanding().broken or reading.understanding().assumed:
+        if reading.understanding().broken:
             _take_by_convention(reading, "\n".join(texts))
+        if reading.understanding().broken or reading.understanding().assumed:
+            _take_by_convention(reading, "\n".join(texts), host=True)
     for define in (_define_as_the_build_does, _take_and_define):
         if reading.understanding().broken:
             define(reading)
@@ -253,8 +255,9 @@ def _add_made_headers(reading: Reading) -> bool:
     return bool(new)
 
 
-def _add_conventions(reading: Reading, text: str) -> bool:
-    conventions = conventions_of(text, undeclared(reading.understanding().messages))
+def _add_conventions(reading: Reading, text: str, host: bool = False) -> bool:
+    host = host or reading.guessed.conventions.host
+    conventions = conventions_of(text, undeclared(reading.understanding().messages), host)
     new = bool(conventions.text) and conventions != reading.guessed.conventions
     if new:
         reading.read_with(evolve(reading.guessed, conventions=conventions))
@@ -269,14 +272,14 @@ def _make_headers(reading: Reading) -> None:
         _keep_if_better(reading, before, first)
 
 
-def _take_by_convention(reading: Reading, text: str) -> None:
+def _take_by_convention(reading: Reading, text: str, host: bool = False) -> None:
     """Declarations of well-known names.
 
     Where all is understood without them, for the instances that host code asks for: not for so many that
     each keystroke would wait for them.
     """
     first, before = reading.guessed, reading.understanding()
-    if _add_conventions(reading, text):
+    if _add_conventions(reading, text, host):
         if not before.broken and reading.understanding().instances > _MOST_INSTANCES:
             reading.read_with(first)
         else:
