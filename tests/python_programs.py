@@ -177,6 +177,34 @@ stream.sync()
 """
 )
 
+NUMBA = """
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit(lineinfo=True)
+def racy(out, given):
+    s = cuda.shared.array(64, dtype="int32")
+    i = cuda.threadIdx.x
+    s[i] = given[i]
+    out[i] = s[63 - i]
+
+
+@cuda.jit(lineinfo=True)
+def calm(out, given):
+    s = cuda.shared.array(64, dtype="int32")
+    i = cuda.threadIdx.x
+    s[i] = given[i]
+    cuda.syncthreads()
+    out[i] = s[63 - i]
+
+
+given, out = cuda.to_device(np.arange(64, dtype=np.int32)), cuda.device_array(64, np.int32)
+racy[1, 64](out, given)
+calm[1, 64](out, given)
+print(out.copy_to_host()[:3].tolist())
+"""
+
 CUPY = (
     KERNELS
     + """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
 import shutil
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import EmulatedCard
-from python_programs import CALLS, DRIVER, NVRTC, made
+from python_programs import BINDINGS, CALLS, CORE, DRIVER, NUMBA, NVRTC, made
 from toolkit import needs_nvcc
 
 from cuda_lsp.config import Settings
@@ -180,6 +181,30 @@ def test_the_program_keeps_its_arguments_and_status(runner: Runner, tmp_path: Pa
     _, _, result = checked(runner, tmp_path, f"{CALLS}\nprint(len(sys.argv))\nsys.exit(7)\n")
     assert result.status == 7
     assert result.output.startswith("2")
+
+
+# ------------------------------------------------------------- packages, where a Python has them installed
+
+PYTHON = os.environ.get("CUDA_LSP_TEST_PYTHON", sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("package", "text"),
+    [("cuda.bindings.nvrtc, nvidia.cu13", BINDINGS), ("cuda.core, nvidia.cu13", CORE), ("numba_cuda", NUMBA)],
+    ids=["bindings", "core", "numba"],
+)
+def test_kernels_of_a_package_are_checked(runner: Runner, tmp_path: Path, package: str, text: str) -> None:
+    if subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True, check=False).returncode:
+        pytest.skip(f"{PYTHON} has no {package}: CUDA_LSP_TEST_PYTHON names one that has it")
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    how = ProgramOptions(folder=tmp_path, deadline=100.0)
+    options = CheckOptions(EngineKind.EMULATOR)
+    reports, result = check_script(script, PYTHON, Settings(), runner, options, how, ())
+    assert result.status == 0, result
+    verdicts = {kernel.name: kernel.verdict for report in reports for kernel in report.kernels}
+    assert verdicts == {"racy": Verdict.RACY, "calm": Verdict.UNDECIDED}
+    assert {f.site.range.path for report in reports for f in report.findings} == {script.resolve()}
 
 
 # ------------------------------------------------------------------ in front of a driver that is there
