@@ -123,6 +123,10 @@ def asked_for(path: Path, kernel: str) -> str:
     return f"\nvoid __cuda_lsp_asked_for() {{ (void)&{kernel}; }}\n"
 
 
+def made_ready(_: Analyzer) -> None:
+    """Have the process of the analysis know this module before it is asked for a job."""
+
+
 def kernel_job(
     path: Path, text: str, report: KernelReport, options: CheckOptions, analyzer: Analyzer
 ) -> CheckJob | None:

@@ -23,6 +23,7 @@ from cuda_lsp.dynamic.compilation.compile import (
     CompileOptions,
     Interrupted,
     compile_module,
+    plan_ahead,
 )
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
@@ -169,6 +170,7 @@ class _Check:
         if cluster_of(plain.module.entries[entry]) is None and meets_in_clusters(plain.module, entry):
             notes = (*notes, LONE)
         result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
+        self._foresee_banks(engine, later)
         for number, trial in enumerate(job.trials):
             if number and (self.left <= 0 or not engine.usable):
                 return evolve(result, left=len(job.trials) - number)
@@ -230,6 +232,26 @@ class _Check:
         x, y, z = launch.grid or (1, 1, 1)
         return not isinstance(engine, EmulatorEngine) or x * y * z * launch.threads <= _WHOLE
 
+    def _foresee_banks(self, engine: Engine, later: Future[CompiledModule]) -> None:
+        """While races are looked for, a GPU's code for bank conflicts is assembled."""
+        job = self.job
+        if not job.trials or not job.banks or isinstance(engine, EmulatorEngine):
+            return
+
+        def foresee() -> None:
+            with suppress(
+                CompileError, EngineUnavailable, Interrupted, OSError
+            ):  # told when they are counted
+                optimised = later.result()
+                entry, trial = _entry(job, optimised), job.trials[0]
+                request = self._request(
+                    engine, optimised, entry, sites_of(optimised, entry), trial, job, True
+                )
+                made = arguments(job.parameters, trial, first_sizes(job.parameters, trial), job.seed)
+                engine.foresee(evolve(request, arguments=made))
+
+        threading.Thread(target=foresee, daemon=True).start()
+
     def _with_banks(self, result: CheckResult, engine: Engine, optimised: CompiledModule) -> CheckResult:
         entry = _entry(self.job, optimised)
         sites = sites_of(optimised, entry)
@@ -238,6 +260,39 @@ class _Check:
         banks = self._run(engine, optimised, entry, sites, self.job.trials[0], banks=True)
         first, *others = result.results
         return evolve(result, results=(evolve(first, banks=banks), *others), bank_sites=sites)
+
+    def _request(
+        self,
+        engine: Engine,
+        compiled: CompiledModule,
+        entry: str,
+        sites: tuple[PtxSite, ...],
+        trial: Trial,
+        job: CheckJob,
+        banks: bool,
+        backwards: bool = False,
+        whole: bool = False,
+    ) -> KernelRun:
+        """What the engine is asked to do, still without arguments and deadline."""
+        trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
+        launch = with_grid(trial.launch)
+        if trial.spare_shared:
+            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        return KernelRun(
+            ptx=compiled.ptx,
+            entry=entry,
+            launch=launch,
+            arguments=(),
+            sites=sites,
+            watch=watched(job, sites),
+            blocks=None if job.all_blocks or whole else _blocks(launch, trial, engine),
+            detail=job.detail,
+            races=not banks,
+            banks=banks,
+            seed=job.seed,
+            lock_step=job.lock_step,
+            backwards=backwards,
+        )
 
     def _run(
         self,
@@ -253,26 +308,9 @@ class _Check:
         whole: bool = False,
     ) -> RunOutcome:
         job = self.job if seed is None else evolve(self.job, seed=seed)
-        trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
-        launch = with_grid(trial.launch)
-        if trial.spare_shared:
-            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        request = self._request(engine, compiled, entry, sites, trial, job, banks, backwards, whole)
+        trial = evolve(trial, launch=request.launch)
         sizes = first_sizes(job.parameters, trial)
-        request = KernelRun(
-            ptx=compiled.ptx,
-            entry=entry,
-            launch=launch,
-            arguments=(),
-            sites=sites,
-            watch=watched(job, sites),
-            blocks=None if job.all_blocks or whole else _blocks(launch, trial, engine),
-            detail=job.detail,
-            races=not banks,
-            banks=banks,
-            seed=job.seed,
-            lock_step=job.lock_step,
-            backwards=backwards,
-        )
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
             made = arguments(job.parameters, trial, sizes, job.seed)
@@ -310,17 +348,21 @@ def _in_clusters(trial: Trial, cluster: Dim3 | None) -> Trial:
 
 
 def prepare(what: Preparation) -> None:
-    """Begin what the first check on a GPU would wait for: the driver's start, the build of the detector."""
+    """Begin what a first check would wait for: nvcc's plans, the GPU's driver, the detector's build."""
 
     def begin() -> None:
-        with suppress(EngineUnavailable, ToolkitMissing):  # told by the check that needs it
+        # What is amiss is told by the check that needs it.
+        with suppress(EngineUnavailable, ToolkitMissing, Interrupted, OSError):
+            toolkit = find_toolkit(what.nvcc)
+            plan_ahead(what.path, what.options, toolkit, what.cache)
+            if what.engine is EngineKind.EMULATOR:
+                return
             from cuda_lsp.dynamic.gpu.engine import device_architecture
 
-            toolkit, own = find_toolkit(what.nvcc), device_architecture()
-            made_meanwhile(toolkit, min(architecture_number(what.arch) or own, own))
+            own = device_architecture()
+            made_meanwhile(toolkit, min(architecture_number(what.options.arch) or own, own))
 
-    if what.engine is not EngineKind.EMULATOR:
-        threading.Thread(target=begin, daemon=True).start()
+    threading.Thread(target=begin, daemon=True).start()
 
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:

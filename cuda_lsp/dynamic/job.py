@@ -100,10 +100,12 @@ class Trial:
 
 @frozen
 class Preparation:
-    """What is known of checks that nobody has asked for yet. ``arch``: of the code that they will compile."""
+    """What is known of checks that nobody has asked for yet: of the file that somebody looks at."""
 
     engine: EngineKind
-    arch: str
+    path: Path
+    options: CompileOptions
+    cache: Path
     nvcc: Path | None = None
 
 

@@ -305,6 +305,10 @@ class Engine(Protocol):
         """Whether this process can run more with it."""
         ...
 
+    def foresee(self, request: KernelRun) -> None:
+        """Make what a later run of this will need, as far as that takes time. Raises EngineUnavailable."""
+        ...
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch; ``progress`` is told the stage (``instrumenting``, ``running``)."""
         ...

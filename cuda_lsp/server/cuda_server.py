@@ -111,18 +111,20 @@ class CudaServer(Server):
         self._checks = checks
         return checks
 
-    def _prepare_soon(self) -> None:
+    def _prepare_soon(self, path: Path) -> None:
         """Have what a first dynamic check would wait for: once, in a trusted workspace, when nobody types."""
         if self._prepared is not None or not self.trusted or self.loop is None:
             return
         if self._preparing:
             self._preparing.cancel()
-        self._preparing = self.loop.call_later(_IDLE, self._prepare)
+        self._preparing = self.loop.call_later(_IDLE, self._prepare, path)
 
-    def _prepare(self) -> None:
+    def _prepare(self, path: Path) -> None:
         async def prepare() -> None:
             checks = await self.checks()
-            await asyncio.to_thread(checks.prepare, self.engine, self.settings)
+            if self.session:
+                settings = self.settings_at(path)
+                await asyncio.to_thread(checks.prepare, self.session, path, self.engine, settings)
 
         self._prepared = asyncio.ensure_future(prepare())
 
@@ -269,7 +271,7 @@ class CudaServer(Server):
         if refined:
             self._refresh_pulled(uri)
             if kernels:
-                self._prepare_soon()
+                self._prepare_soon(report.path)
         self._refresh_annotations()
 
     def _refresh_annotations(self) -> None:

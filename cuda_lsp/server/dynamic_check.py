@@ -21,6 +21,7 @@ from attrs import evolve, frozen
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
     CheckOptions,
@@ -29,6 +30,7 @@ from cuda_lsp.confirm import (
     endings_of,
     failure_of,
     kernel_job,
+    made_ready,
     output_of,
     problems_of,
 )
@@ -98,12 +100,13 @@ class DynamicChecks:
         """End the child process."""
         self._runner.close()
 
-    def prepare(self, engine: str, settings: Settings) -> None:
+    def prepare(self, session: Session, path: Path, engine: str, settings: Settings) -> None:
         """Start the child process, and what it can make ready; nothing where no check could compile."""
-        nvcc = chosen(CheckOptions(), settings).nvcc
+        nvcc, options = chosen(CheckOptions(), settings).nvcc, compile_options(settings, path)
         with suppress(ToolkitMissing):  # told by the check that needs it
             find_toolkit(nvcc)
-            self._runner.prepare(Preparation(EngineKind(engine), compile_options(settings).arch, nvcc))
+            self._runner.prepare(Preparation(EngineKind(engine), path, options, cache_folder(), nvcc))
+            session.ask(made_ready)
 
     def overlay(self, report: FileReport, text: str, settings: Settings) -> FileReport:
         """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""

@@ -185,9 +185,7 @@ def test_a_race_that_is_proved_and_was_not_seen_is_told():
     report = evolve(REPORT, findings=(suspicion(Status.PROVED),))
     after = merged(report, result(), {})
     assert [f.status for f in after.findings] == [Status.PROVED]
-    assert any("is proved on line 3 was not seen on CPU emulator" in note for note in after.notes), (
-        after.notes
-    )
+    assert any("proved on line 3 was not seen on CPU emulator" in note for note in after.notes), after.notes
 
 
 def test_a_new_race_of_an_undecided_kernel_may_be_one_of_our_inputs():

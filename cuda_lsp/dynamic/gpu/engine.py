@@ -11,6 +11,7 @@ import atexit
 import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -223,6 +224,17 @@ class GpuEngine:
         """Bytes of the GPU that checks may use; 0: the usual share of what is free."""
         if isinstance(self.card, RealDevice) and self.usable:
             self.card.allow(most)
+
+    def foresee(self, request: KernelRun) -> None:
+        """Assemble the code of a later run, in a thread of the caller's."""
+        if not isinstance(self.card, RealDevice) or not self.usable:
+            return
+        self.card.context.push()
+        try:
+            with suppress(AssemblyError, GridTooLarge, TooMuchMemory, self.card.error):  # told by the run
+                Launch(self.card, self._toolkit, request, read_module(request.ptx)).assemble()
+        finally:
+            self.card.context.pop()
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch, instrumented. Failures are in the outcome; ``usable``: others may follow."""

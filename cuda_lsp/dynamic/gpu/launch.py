@@ -21,7 +21,7 @@ from cuda_lsp.dynamic.gpu.plan import MEMORY_SHARE, Order, Plan, blocks_of
 from cuda_lsp.dynamic.gpu.quiet import Likely, Shadow, likely
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.bank_probe import HIT_COPIES, PATTERN_BYTES, PATTERNS
-from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
+from cuda_lsp.dynamic.instrumentation.detector import assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     instrument,
@@ -74,6 +74,13 @@ class Launch:
 
     def prepare(self) -> None:
         """Everything up to the launch. Raises EngineUnavailable, AssemblyError, the device's errors."""
+        watch = self._instrument()
+        assert self.made is not None
+        self.code = self.device.load(self.made.text, self._target, self.plan.cooperative)
+        self._place_memory()
+        self._place_records(watch)
+
+    def _instrument(self) -> Watch:
         if launches_kernels(self.module, self.request.entry):
             raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
         known = len(self.host.allocations) if self.host is not None else 0
@@ -88,9 +95,17 @@ class Launch:
         detector = detector_ptx(self.toolkit, self._detector_architecture, *parts)
         self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
-        self.code = self.device.load(self.made.text, module.target.split(",")[0], plan.cooperative)
-        self._place_memory()
-        self._place_records(watch)
+        return watch
+
+    def assemble(self) -> None:
+        """The code alone, for a launch that is to come. Raises what ``prepare`` raises."""
+        self._instrument()
+        assert self.made is not None
+        assembled(self.made.text, self.toolkit, self._target)
+
+    @property
+    def _target(self) -> str:
+        return self._for_device().target.split(",")[0]
 
     def _for_device(self) -> PtxModule:
         """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""

@@ -90,7 +90,7 @@ def _unseen(findings: Iterable[Finding], device: str) -> Iterator[str]:
     """Races that are proved and were not seen, which stay what they are."""
     proved = (f for f in findings if f.code in RACES and f.status is Status.PROVED and not f.same_value)
     for line in sorted({f.site.range.start.line for f in proved}):
-        yield f"the race that is proved on line {line} was not seen on {device}: a run shows one order of many"
+        yield f"the race proved on line {line} was not seen on {device}: a run shows one order of many"
 
 
 def _complete(result: CheckResult) -> bool:
