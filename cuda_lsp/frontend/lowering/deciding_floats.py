@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from cuda_lsp.frontend.lowering.float_reasons import is_floating
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.deciding import deciding
 from cuda_lsp.ir.program import BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Float
 from cuda_lsp.ir.walk import subexpressions, walk
-
-_FLOATING = frozenset(
-    {"integer from floating point", "floating-point comparison", "floating-point condition"}
-)
-"""Reasons of integers and truth values that are made of floating-point ones."""
 
 
 def floats_decide(statements: Sequence[Stmt]) -> bool:
@@ -42,7 +38,7 @@ def floats_decide(statements: Sequence[Stmt]) -> bool:
 
 
 def _is_floating(e: Expr) -> bool:
-    return isinstance(e, ir.Unknown) and not e.uniform and e.reason in _FLOATING
+    return isinstance(e, ir.Unknown) and not e.uniform and is_floating(e)
 
 
 def _compared(conditions: Iterable[Expr]) -> Iterator[Expr]:

@@ -6,7 +6,7 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed
@@ -259,19 +259,24 @@ class Lowering(Output):
         if info.kind == "record":
             parts: dict[int, Value] = {}
             for f in info.fields:
-                whole = isinstance(f.type.ir, Int) or f.type.kind == "record"
+                whole = isinstance(f.type.ir, self._followed) or f.type.kind == "record"
                 member = self.member(place, f) if whole else None
                 if isinstance(member, MemoryPlace):
                     parts[f.key] = self._parts_read(member, node)
                 else:
                     parts[f.key] = self.unknown_record(f.type, reason)
             return RecordValue(info, parts)
-        if not isinstance(info.ir, Int):
+        if not isinstance(info.ir, self._followed):
             return self.unknown_record(info, reason)
         var, site = self.var("", info.ir), self.site(node)
         volatile, readonly = self._volatile(place), self._readonly(place)
         self.emit(Load(var, place.pointer, info.ir, site, volatile, readonly, part=True))
         return var
+
+    @property
+    def _followed(self) -> type[Int] | tuple[type[Int], type[Float]]:
+        """Of which types values are."""
+        return (Int, Float) if self.valued else Int
 
     def unknown_record(self, info: TypeInfo, reason: str, inputs: Sequence[Value] = ()) -> Value:
         """A record about which nothing is known (data)."""
@@ -410,7 +415,7 @@ class Lowering(Output):
                     if part.key in value.fields and part.type.kind != "reference":
                         self.write(self.member(place, part), value.fields[part.key], node)
             elif place.info.fields:
-                data = self.unknown("a record's value", place.info.ir, list(value.fields.values()))
+                data = self.unknown("a record's value", place.info.ir, list(_leaves(value)))
                 self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
         else:
             if place.info.is_pointer:
@@ -449,3 +454,9 @@ class Lowering(Output):
             value = self.assigned_value
             return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
         return self.read(place, None)
+
+
+def _leaves(value: RecordValue) -> Iterator[Value]:
+    """The fields, those of records in it included."""
+    for part in value.fields.values():
+        yield from _leaves(part) if isinstance(part, RecordValue) else (part,)

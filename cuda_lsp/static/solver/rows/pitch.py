@@ -79,8 +79,10 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
     if p.overlap.op is not Op.EQ and not in_global:
         return []
     a, b = p.offsets
-    starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS] or [None]
-    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
+    starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
+    planes = division.component(a, b, free) if starts and _both_write(p) else None
+    begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in begun for c in (True, False)]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -143,11 +145,9 @@ class _Reading:
         self, a: Term, b: Term, element: int, start: Term | None
     ) -> tuple[Term, tuple[Term, Term], tuple[Term, Term]] | None:
         """The width of rows, and both addresses as row and column."""
-        first, second = self.p.pair.first, self.p.pair.second
-        in_global = first.array.space is Space.GLOBAL
+        in_global = self.p.pair.first.array.space is Space.GLOBAL
         pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
-        writes = first.mode is second.mode is Mode.WRITE
-        if pitch is None and in_global and writes and self.components:
+        if pitch is None and self.components and _both_write(self.p):
             pitch = division.component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
@@ -180,6 +180,12 @@ class _Reading:
         self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
         self.names.append(str(size // element if size % element == 0 else size))
         return t.const(size), parts[0], parts[1]
+
+
+def _both_write(p: Problem) -> bool:
+    """Both store to global memory: a structure of arrays may have their components apart."""
+    first, second = p.pair.first, p.pair.second
+    return first.array.space is Space.GLOBAL and first.mode is second.mode is Mode.WRITE
 
 
 def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
