@@ -112,7 +112,7 @@ def test_sizes_that_move_all_lanes_alike_are_not_told():
     (found,) = messages(
         PITCH.replace("threadIdx.x * STRIDE", "(blockIdx.x * n + threadIdx.x) * 8"), Code.UNCOALESCED_ACCESS
     )
-    assert found.endswith("instead of 4")
+    assert found.endswith("instead of 4; its lanes are 32 bytes apart")
     (found,) = messages(
         PITCH.replace("threadIdx.x * STRIDE", "blockIdx.x * n + threadIdx.x / 2 * pitch"),
         Code.UNCOALESCED_ACCESS,

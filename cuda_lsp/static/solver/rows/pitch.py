@@ -198,11 +198,13 @@ def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
 def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
     """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
 
-    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row. None where a
+    parameter may tell two planes of rows apart.
     """
     a, b = p.offsets
     pitch = next(iter(division.symbols(a, b, free, uniform=True)), None)
-    if pitch is None:
+    planes = division.component(a, b, free) if _both_write(p) else None
+    if pitch is None or planes not in (None, pitch):
         return
     (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)
     yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
