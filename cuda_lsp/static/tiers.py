@@ -197,6 +197,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     elif free_scalars(kernel, launch):
         doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt is Open.LAUNCH_UNTOLD]
         settled = {f.key for f in doubts}
+        found = found if runs.late else _with_deciding_values(runs, launch, found)
         by_sample, left = ([], left) if runs.late else _sampled(runs, launch)
         examples = [f for f in by_sample if f.key not in settled]
     return _Look(
@@ -339,6 +340,34 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> tuple[list[Diagnosis], 
         found = [f for f in found if f.code in _PERFORMANCE]
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example, runs.kernel) for finding in found], left
+
+
+def _with_deciding_values(
+    runs: _Executions, launch: LaunchConfig, found: tuple[Diagnosis, ...]
+) -> tuple[Diagnosis, ...]:
+    """The findings; stores that are of one value under some arguments need others: ``out[0] = in[i / n]``."""
+    free = free_scalars(runs.kernel, launch)
+    asked = {
+        f.key for f in found if f.kind is RaceKind.WAW and f.status is Status.PROVED and not f.same_value
+    }
+    if not asked:
+        return found
+    alike: set[Key] = set()
+    differing: dict[Key, Example] = {}
+    ordinary = sample(runs.kernel, launch) or {}
+    for values in (ordinary, *({**dict.fromkeys(free, n), **launch.arguments} for n in (1, 0))):
+        trace = runs.under(launch, values)
+        races = (
+            () if trace.excluded or runs.late else race_findings(trace, Comparing(budgets.COMPARING_AGAIN_S))
+        )
+        for race in races:
+            if race.key not in asked or race.status is not Status.PROVED:
+                continue
+            if race.same_value:
+                alike.add(race.key)
+            else:
+                differing.setdefault(race.key, Example(tuple((name, values[name]) for name in free)))
+    return tuple(f.needing(differing[f.key]) if f.key in alike & differing.keys() else f for f in found)
 
 
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Copy, Kernel, Store
+from cuda_lsp.ir.program import Copy, Kernel, Load, Store
 from cuda_lsp.ir.types import Float, Opaque
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.walk import variables, walk
 from cuda_lsp.model import RaceKind, SourceRange, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.comparing import Comparing
@@ -37,9 +37,13 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
-    """Where it stores floating-point numbers, or records, which may hold some."""
+    """Where it stores floating-point numbers, records, which may hold some, or integers that it has read."""
+    read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
     stores = (s for s in walk(kernel.body) if isinstance(s, Copy | Store))
-    return {s.site.range for s in stores if isinstance(s, Copy) or isinstance(s.type, Float | Opaque)}
+    return {
+        s.site.range for s in stores
+        if isinstance(s, Copy) or isinstance(s.type, Float | Opaque) or not read.isdisjoint(variables(s.value))
+    }  # fmt: skip
 
 
 def is_suspected(finding: Diagnosis) -> bool:

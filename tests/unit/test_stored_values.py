@@ -318,3 +318,26 @@ def test_copies_of_what_the_kernel_writes_may_differ():
     )
     (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
     assert Severity.ERROR in {f.effective_severity for f in kernel.findings if f.array == "s"}
+
+
+@pytest.mark.parametrize(
+    ("value", "severity"),
+    [
+        ("in[threadIdx.x / n]", Severity.WARNING),
+        ("numbers[threadIdx.x / n]", Severity.WARNING),
+        ("threadIdx.x / n", Severity.WARNING),
+        ("in[threadIdx.x * n]", Severity.WARNING),
+        ("in[threadIdx.x]", Severity.ERROR),
+        ("in[n]", Severity.INFORMATION),
+        ("numbers[n]", Severity.INFORMATION),
+    ],
+)
+def test_an_argument_that_decides_whether_values_differ_is_a_condition(value: str, severity: Severity):
+    text = f"""
+    __global__ void k(float* out, const float* in, const int* numbers, int n) {{ out[0] = {value}; }}
+    void run(float* out, float* in, int* numbers, int n) {{ k<<<1, 64>>>(out, in, numbers, n); }}
+    """
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    (found,) = (f for f in kernel.findings if f.kind is not None)
+    assert found.effective_severity is severity
+    assert (found.condition is not None) == (severity is Severity.WARNING)

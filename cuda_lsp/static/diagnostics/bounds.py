@@ -101,7 +101,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
 
 def _leaves(a: Access, size: int, thread: str, where: str) -> str:
     extent = size // max(a.array.element.size, 1)
-    outside = f"{where} is outside {a.array.name}, which has {extent} elements ({size} bytes)"
+    outside = f"{where} is outside its {extent} elements"
     return f"{thread} {words.doing(a.mode, a.site)}: {outside}"
 
 

@@ -430,6 +430,6 @@ def _values(a: Access, lane: int, round: int | None = None) -> dict[str, int]:
             result[name] = value
         elif isinstance(value, np.ndarray) and len(rounds):
             lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
-            at = round if round in rounds else rounds[0]
+            at = round if round is not None and round in rounds else rounds[0]
             result[name] = int(lanes[min(int(at), len(lanes) - 1), lane])
     return result
