@@ -375,7 +375,7 @@ def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
         named = between_lanes(kernel, finding.site)
         values = tuple((name, value) for name, value in example.values if name in named)
         return finding.needing(Example(values, sampled=True)) if values else finding
-    if finding.code in _UP_TO_SIZES and finding.certain:
+    if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     return finding.needing(example) if finding.status is Status.PROVED else finding
 

@@ -306,16 +306,16 @@ void run(float* out, const float* in) {{ k<<<1, dim3(32, 1, 2)>>>(out, in); }}
         ("for (int c = x + z; c < 256; c += 32) s[c] = in[c + z];", Severity.ERROR),
     ],
 )
-def test_copies_of_one_place_are_of_one_value_records_and_other_rounds_included(body: str, severity: Severity):
+def test_copies_of_one_place_are_of_one_value_records_and_other_rounds_included(
+    body: str, severity: Severity
+):
     text = ROWS_OF_THREADS.format(body=body)
     (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
     assert {f.effective_severity for f in kernel.findings if f.kind is not None} == {severity}
 
 
 def test_copies_of_what_the_kernel_writes_may_differ():
-    text = ROWS_OF_THREADS.format(
-        body="for (int c = x + z; c < 256; c += 32) { s[c] = out[c]; out[c] = z; }"
-    )
+    text = ROWS_OF_THREADS.format(body="for (int c = x + z; c < 256; c += 32) { s[c] = out[c]; out[c] = z; }")
     (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
     assert Severity.ERROR in {f.effective_severity for f in kernel.findings if f.array == "s"}
 

@@ -26,9 +26,7 @@ __global__ void k(float* d) {
 
 
 def test_a_conflict_names_two_lanes_of_one_bank():
-    (found,) = findings(
-        TRANSPOSED.replace("BLOCK", "// cuda-lsp: launch block=(32,32)"), Code.BANK_CONFLICT
-    )
+    (found,) = findings(TRANSPOSED.replace("BLOCK", "// cuda-lsp: launch block=(32,32)"), Code.BANK_CONFLICT)
     assert found.message.endswith("; lanes 0 and 1 share bank 0, 32 words apart")
 
 
@@ -93,5 +91,53 @@ def test_a_race_in_a_later_round_names_that_round():
 
 def test_an_example_of_many_values_says_how_many_more():
     values = " and ".join(f"`parameter_{i}` == {i}" for i in range(12))
-    message = fitted(f"WAW race on out[1]: thread 1 and thread 0 both write out[i], when for example {values}", ())
+    message = fitted(
+        f"WAW race on out[1]: thread 1 and thread 0 both write out[i], when for example {values}", ()
+    )
     assert len(message) <= LONGEST and message.endswith(" more") and "`parameter_0` == 0" in message
+
+
+def test_a_loop_of_which_only_some_rounds_are_seen_names_one():
+    text = """
+    __global__ void k(int* d, unsigned n) {
+        __shared__ int s[1024];
+        for (unsigned stride = 1; stride < n; stride <<= 1) {
+            __syncthreads();
+            d[threadIdx.x] = s[2 * threadIdx.x - (threadIdx.x & (stride - 1))];
+        }
+    }
+    void run(int* d, int n) { k<<<1, 512>>>(d, n); }
+    """
+    (found,) = findings(text, Code.BANK_CONFLICT)
+    assert "in rounds like `stride` == 1" in found.message
+
+
+def test_an_index_out_of_bounds_under_made_up_sizes_names_them():
+    text = """
+    __global__ void k(int* d, int n, int m) {
+        __shared__ int s[64];
+        for (int i = 0; i < m; ++i) {
+            if (threadIdx.x < n) s[threadIdx.x] = d[i];
+            __syncthreads();
+        }
+    }
+    void run(int* d, int n, int m) { k<<<1, 128>>>(d, n, m); }
+    """
+    found = findings(text, Code.SHARED_OUT_OF_BOUNDS)
+    assert found and all("n = " in f.message and "depends on" in f.message for f in found)
+
+
+def test_conditions_of_unknown_floats_are_among_those_that_decide():
+    text = """
+    // cuda-lsp: launch block=64
+    __global__ void k(int* out, const float* in, int n) {
+        if (threadIdx.x >= n) return;
+        int count = 0;
+        if (in[threadIdx.x] < 0.5f) count = 1;
+        if (!count) return;
+        __syncthreads();
+        out[threadIdx.x] = 1;
+    }
+    """
+    (found,) = findings(text, Code.BARRIER_DIVERGENCE)
+    assert "as lines 4 and 7 decide" in found.message

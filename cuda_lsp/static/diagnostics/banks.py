@@ -181,7 +181,8 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
-    round = _counters(*dearest) if least < report.wavefronts or len(executed) == 1 else {}
+    others = least < report.wavefronts or len(executed) == 1 or any(a.decided for a in accesses)
+    round = _counters(*dearest) if others else {}
     return SiteBanks(first.site, first.mode, report, sure, first, round, shared)
 
 

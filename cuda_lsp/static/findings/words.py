@@ -22,6 +22,8 @@ _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
+_DETAILS = (re.compile(r"; lanes? \d+ .* words apart"), re.compile(r" \(for example when [^()]*\)"))
+"""What goes last of what is told beside the story."""
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
@@ -126,6 +128,8 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
     shortened = _with_fewer_values(shortened)
+    for detail in _DETAILS if len(shortened) > LONGEST else ():
+        shortened = detail.sub("", shortened) if len(shortened) > LONGEST else shortened
     return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
 
 
@@ -268,7 +272,11 @@ def undecided(pair: c.Undecided) -> str:
     return f"`{pair.array}` ({lines}): {doubt(pair.why)}"
 
 
-_OF_THE_LAUNCH = (Open.LAUNCH_ASSUMED, Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_ARGUMENTS)
+_OF_THE_LAUNCH = {
+    Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
+    Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
+    Open.LAUNCH_AND_TEMPLATE: "the launch and template arguments",
+}  # fmt: skip
 
 
 def ending(
@@ -280,14 +288,13 @@ def ending(
     """
     if race and not met:
         return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
-    if isinstance(of, c.OnData) and not race:
-        return ""  # the story says it
+    if isinstance(of, c.OnData) and of.in_story and not race:
+        return ""
     alike = " (both write the same value)" if same else ""
     depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
     block = None if launch is None else launch.block
-    if block is not None and of in _OF_THE_LAUNCH:
-        also = " and the arguments" if of is Open.LAUNCH_AND_ARGUMENTS else ""
-        depends = f" (depends on the launch{also}: blocks of {dimensions(block)} are assumed)"
+    if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
+        depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
         needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
     elif of is None and not race and not needed and launch is not None and launch.assumed:
         depends = f"; blocks of {dimensions(launch.block)} are assumed"
