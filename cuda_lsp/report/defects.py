@@ -34,7 +34,7 @@ def defects(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _with_calls(finding: Finding) -> Finding:
-    """What stands in a function that kernels call, with the calls that lead there, as these stand in kernels."""
+    """What stands in a function that kernels call, with the calls in kernels that lead there."""
     others = (other.site for other in (*finding.related, *finding.also))
     calls = dict.fromkeys(site.calls[0] for site in (finding.site, *others) if site.calls)
     lead = (Related(Site(call), _CALL) for call in list(calls)[:_MOST_CALLS])

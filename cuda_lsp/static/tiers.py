@@ -58,6 +58,7 @@ from cuda_lsp.static.solver.answer import SolverResult
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
 _PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
+_LAUNCH_OPEN = (Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_TEMPLATE)
 _UP_TO_SIZES = MISUSES | {Code.MISALIGNED_ACCESS}
 """Arrays are made for the sizes that the host has, pitches of vectors are multiples of them."""
 
@@ -195,7 +196,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
-        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt is Open.LAUNCH_UNTOLD]
+        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt in _LAUNCH_OPEN]
         settled = {f.key for f in doubts}
         found = found if runs.late else _with_deciding_values(runs, launch, found)
         by_sample, left = ([], left) if runs.late else _sampled(runs, launch)

@@ -39,11 +39,12 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
     """Where it stores floating-point numbers, records, which may hold some, or integers that it has read."""
     read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
-    stores = (s for s in walk(kernel.body) if isinstance(s, Copy | Store))
-    return {
-        s.site.range for s in stores
-        if isinstance(s, Copy) or isinstance(s.type, Float | Opaque) or not read.isdisjoint(variables(s.value))
-    }  # fmt: skip
+
+    def asked(s: Copy | Store) -> bool:
+        whole = isinstance(s, Copy) or isinstance(s.type, Float | Opaque)
+        return whole or not read.isdisjoint(variables(s.value))
+
+    return {s.site.range for s in walk(kernel.body) if isinstance(s, Copy | Store) and asked(s)}
 
 
 def is_suspected(finding: Diagnosis) -> bool:

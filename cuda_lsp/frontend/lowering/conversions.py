@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary
-from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.float_reasons import CONDITION, INTEGER
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo

@@ -23,7 +23,7 @@ def is_floating(value: Unknown) -> bool:
 
 
 def as_written(value: _Made, node: Node, ast: Ast) -> _Made:
-    """The value of an expression; one of which floating-point numbers make it unknown names the expression."""
+    """The value of an expression, which one that floating-point numbers make unknown names."""
     if not isinstance(value, Unknown) or value.reason not in _ALL:
         return value
     text = ast.text(node)

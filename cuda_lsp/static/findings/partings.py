@@ -17,8 +17,8 @@ _MOST = 3
 def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     """``, as line 12 decides``: which conditions say who reaches the barrier, nearest first; "" for none.
 
-    Those that hang on the thread, as far as its variables tell, or on what nobody knows; all of them where none
-    does. At most three lines, of the barrier's own file.
+    Those that hang on the thread, as far as its variables tell, or on what nobody knows; all of them where
+    none does. At most three lines, of the barrier's own file.
     """
     conditions = deciding(kernel.body, barrier.range)
     varying, unknown = _varying(kernel), _unknown(kernel)
