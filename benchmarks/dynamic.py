@@ -44,9 +44,14 @@ from benchmarks.dynamic_cases import (  # noqa: E402
     shapes,
     zeros,
 )
+from cuda_lsp.config import Settings  # noqa: E402
+from cuda_lsp.confirm import CheckOptions, job_for  # noqa: E402
+from cuda_lsp.dynamic.check import watched  # noqa: E402
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit  # noqa: E402
 from cuda_lsp.dynamic.gpu.engine import GpuEngine  # noqa: E402
 from cuda_lsp.dynamic.runs import Detail, KernelRun, Level, RunOutcome  # noqa: E402
+from cuda_lsp.dynamic.sampling import spread_blocks  # noqa: E402
+from cuda_lsp.static.analyze import Analyzer  # noqa: E402
 
 CACHE = Path(tempfile.gettempdir()) / "cuda-lsp-benchmark"
 HERE = Path(__file__).resolve().parent
@@ -177,9 +182,22 @@ def _sampled(module: Any, launch: Launch, detail: Detail) -> KernelRun:
     return request(module, launch, blocks=tuple(range(0, total, step)), detail=detail)
 
 
+def _default(module: Any, launch: Launch) -> KernelRun:
+    """What a click runs: a sample of the blocks, and of them the accesses that are not proved."""
+    path = FIXTURES / f"{launch.file}.cu"
+    text, analyzer, settings = path.read_text(), Analyzer(Settings()), Settings()
+    (report,) = (k for k in analyzer.check(path, text).kernels if k.name.split("<")[0] == launch.kernel)
+    kernel = analyzer.kernel(path, report.name)
+    assert kernel is not None
+    job = job_for(path, text, kernel, report, settings, CheckOptions())
+    run = request(module, launch, blocks=spread_blocks(launch.grid[0] * launch.grid[1]))
+    return evolve(run, watch=watched(job, run.sites))
+
+
 _MODES: dict[str, Callable[[Any, Launch], KernelRun]] = {
     "pairs": shared_only,
     "pairs_global": lambda module, launch: request(module, launch),
+    "default": _default,
     "sampled": lambda module, launch: _sampled(module, launch, Detail.PAIRS),
     "pruned": lambda module, launch: request(module, launch, watch=frozenset()),
     "flags": lambda module, launch: evolve(shared_only(module, launch), detail=Detail.FLAGS),

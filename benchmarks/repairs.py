@@ -95,13 +95,13 @@ def _seen(path: Path, text: str, names: set[str], engine: str) -> dict[str, str]
 
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions, job_for
-    from cuda_lsp.dynamic.check import Engines, check
     from cuda_lsp.dynamic.job import EngineKind
     from cuda_lsp.dynamic.observations.merge import merged
+    from cuda_lsp.dynamic.runner import Runner
     from cuda_lsp.model import Status
     from cuda_lsp.static.analyze import Analyzer
 
-    analyzer, engines, found = Analyzer(Settings()), Engines(), dict[str, str]()
+    analyzer, runner, found = Analyzer(Settings()), Runner(), dict[str, str]()
     options = CheckOptions(EngineKind(engine), watch_all=True, all_blocks=False)
     report = analyzer.update(path, text)
     for kernel in report.kernels:
@@ -109,7 +109,7 @@ def _seen(path: Path, text: str, names: set[str], engine: str) -> dict[str, str]
         if kernel.name not in names or program is None:
             continue
         job = job_for(path, text, program, kernel, Settings(), options)
-        result = check(evolve(job, deadline=_DEADLINE), engines, lambda stage: None)
+        result = runner.run(evolve(job, deadline=_DEADLINE))  # in a process: what hangs ends no other
         if result.problem is not None:
             found[kernel.name] = f"not run: {result.problem}"[:200]
             continue
@@ -118,6 +118,7 @@ def _seen(path: Path, text: str, names: set[str], engine: str) -> dict[str, str]
         races = [f.code.value for f in seen.findings if f.kind and f.status is Status.CONFIRMED]
         found[kernel.name] = "; ".join([*failures, *races])[:200] or "clean"
     analyzer.shutdown()
+    runner.close()
     return found
 
 

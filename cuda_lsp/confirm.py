@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
-from cuda_lsp.dynamic.inputs import with_grid
+from cuda_lsp.dynamic.inputs import unknown_scalar, with_grid
 from cuda_lsp.dynamic.job import (
     CheckJob,
     CheckResult,
@@ -121,6 +121,10 @@ def asked_for(path: Path, kernel: str) -> str:
     if "<" not in kernel or not is_header(path):
         return ""
     return f"\nvoid __cuda_lsp_asked_for() {{ (void)&{kernel}; }}\n"
+
+
+def made_ready(_: Analyzer) -> None:
+    """Have the process of the analysis know this module before it is asked for a job."""
 
 
 def kernel_job(
@@ -278,7 +282,7 @@ def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[T
 
 
 def _is_suspected(finding: Finding) -> bool:
-    return finding.code in RACES and finding.status in (Status.CONDITIONAL, Status.POSSIBLE)
+    return finding.code in RACES and finding.status in _TRIED
 
 
 def _places(finding: Finding) -> tuple[SourceRange, SourceRange]:
@@ -344,7 +348,9 @@ def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
     launch = with_grid(trial.launch)
     needs = run_needs.buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
     spare = run_needs.spare_shared(kernel, trial.launch, settings.gpu)
-    return evolve(trial, needs=needs, spare_shared=spare)
+    scalars = {**trial.scalars, **launch.arguments}
+    placed = run_needs.shared_places(kernel, scalars, unknown_scalar(launch))
+    return evolve(trial, needs=needs, spare_shared=spare, placed=placed)
 
 
 def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:

@@ -7,6 +7,7 @@ fails the launch, as it does on a GPU.
 
 from __future__ import annotations
 
+import re
 import weakref
 from functools import lru_cache
 from typing import Any
@@ -65,6 +66,7 @@ class EmulatedCard:
     architecture: int = 90
     shared_limit: int = 227 * 1024
     multiprocessors: int = 132
+    threads_at_once: int = 2048
     heap: CardMemory = field(factory=CardMemory)
 
     context: Any = field(factory=MagicMock)  # pushed and popped around a program's launches
@@ -72,6 +74,9 @@ class EmulatedCard:
     @property
     def name(self) -> str:
         return "emulated card"
+
+    def allow(self, limit: int) -> None:
+        """Its memory is its heap's."""
 
     def wait(self) -> None:
         """Nothing is ever under way."""
@@ -106,7 +111,7 @@ class EmulatedCard:
         self.heap.data[target : target + size] = self.heap.data[source : source + size].copy()
 
     def load(self, ptx: str, architecture: str, together: bool) -> EmulatedCode:
-        return EmulatedCode(self, _read(ptx), ptx)
+        return EmulatedCode(self, _read(ptx), ptx, together)
 
 
 @define
@@ -114,6 +119,7 @@ class EmulatedCode:
     card: EmulatedCard
     module: PtxModule
     ptx: str
+    together: bool = False
 
     def __attrs_post_init__(self) -> None:
         self.card.heap.redeclare(self.module)
@@ -122,11 +128,21 @@ class EmulatedCode:
         region = self.card.heap.variable(name)
         return (region.start, region.size) if region is not None and name in self.module.variables else None
 
+    def _most(self, start: Start) -> int:
+        """Blocks that run at once, as far as the assembler was told of them and shared memory has room."""
+        threads = start.block[0] * start.block[1] * start.block[2]
+        told = re.search(r"\.minnctapersm (\d+)", self.ptx)
+        sizes = (v.size for v in self.module.variables.values() if v.space == "shared")
+        shared = (self.card.shared_limit + 1024) // (sum(sizes) + start.shared + 1024)
+        each = min(int(told[1]) if told else 1, self.card.threads_at_once // threads, shared)
+        return min(_MOST_BLOCKS, each * self.card.multiprocessors)
+
     def launch(self, start: Start) -> Ended:
         program = translated(self.ptx, start.entry)
         x, y, z = start.grid
         blocks = range(x * y * z) if self.card.only is None or program.grid_wide else self.card.only
-        if len(blocks) > _MOST_BLOCKS:
+        most = self._most(start) if self.together else _MOST_BLOCKS
+        if len(blocks) > most:
             raise GridTooLarge("the blocks of this launch do not fit on the emulated card at once")
         config = LaunchConfig(start.block, start.grid, start.shared)
         request = KernelRun(

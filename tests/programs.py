@@ -138,3 +138,113 @@ int main() {
     return 0;
 }
 """
+
+DEVICES = """
+#include <cuda_runtime.h>
+#include <cstdio>
+__device__ int seen;
+__managed__ int together;
+__constant__ int offset = 7;
+__global__ void shift(int* out, const int* in) {
+    __shared__ int s[64];
+    s[threadIdx.x] = in[threadIdx.x] + offset;
+    BARRIER
+    out[threadIdx.x] = s[(threadIdx.x + 1) % 64];
+    if (threadIdx.x == 0) { seen += 1; atomicAdd_system(&together, 1); }
+}
+int main() {
+    int count = 0, host[64], back[2][64], told[2], *in[2], *out[2];
+    cudaGetDeviceCount(&count);
+    if (count < 2) { printf("only %d device\\n", count); return 0; }
+    for (int i = 0; i < 64; ++i) host[i] = i;
+    for (int d = 0; d < 2; ++d) {
+        int step = 100 * (d + 1);
+        cudaSetDevice(d);
+        cudaMalloc(&in[d], sizeof host);
+        cudaMalloc(&out[d], sizeof host);
+        cudaMemcpy(in[d], host, sizeof host, cudaMemcpyHostToDevice);
+        if (d) cudaMemcpyToSymbol(offset, &step, sizeof step);
+    }
+    for (int k = 0; k < 2; ++k)
+        for (int d = 0; d < 2; ++d) {
+            cudaSetDevice(d);
+            for (int j = 0; j <= d; ++j) shift<<<1, 64>>>(out[d], in[d]);
+        }
+    int device = -1;
+    for (int d = 0; d < 2; ++d) {
+        cudaSetDevice(d);
+        cudaDeviceSynchronize();
+        cudaMemcpy(back[d], out[d], sizeof host, cudaMemcpyDeviceToHost);
+        cudaMemcpyFromSymbol(&told[d], seen, sizeof told[d]);
+    }
+    bool same = true;
+    for (int i = 0; i < 64; ++i)
+        for (int d = 0; d < 2; ++d) same = same && back[d][i] == (i + 1) % 64 + (d ? 200 : 7);
+    cudaPointerAttributes of;
+    cudaPointerGetAttributes(&of, in[1]);
+    cudaGetDevice(&device);
+    printf("%s, %d and %d of %d, ", same ? "as it should be" : "wrong", told[0], told[1], together);
+    printf("device %d, memory of %d, %s\\n", device, of.device, cudaGetErrorString(cudaSetDevice(count)));
+    return 0;
+}
+"""
+
+COOPERATIVE = """
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+__device__ void reversed(int* out, int* s, int n, int own) {
+    cg::grid_group grid = cg::this_grid();
+    s[own] = own;
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) out[i] = i + s[own] - own;
+    BARRIER
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) out[n + i] = out[n - 1 - i];
+}
+template <int T> __global__ void many(int* out, int n) {
+    __shared__ int s[T];
+    reversed(out, s, n, threadIdx.x);
+}
+__global__ void large(int* out, int n) {
+    extern __shared__ int s[];
+    reversed(out, s, n, threadIdx.x);
+}
+__global__ void wide(int* out, int n) {
+    extern __shared__ int s[];
+    reversed(out, s, n, threadIdx.x);
+}
+__global__ void sized(int* out, int n) {  // meets nobody, and is launched like any other
+    cg::grid_group grid = cg::this_grid();
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) out[i] = i;
+}
+void check(const char* name, const void* kernel, int threads, int shared, int n) {
+    int device = 0, each = 0, processors = 0, *out;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, shared);
+    cudaMalloc(&out, 2 * n * sizeof(int));
+    void* given[] = {&out, &n};
+    cudaLaunchCooperativeKernel(kernel, each * processors, threads, given, shared, 0);
+    cudaError_t error = cudaDeviceSynchronize();
+    int* host = new int[2 * n];
+    cudaMemcpy(host, out, 2 * n * sizeof(int), cudaMemcpyDeviceToHost);
+    bool same = true;
+    for (int i = 0; i < n; ++i) same = same && host[i] == i && host[n + i] == n - 1 - i;
+    printf("%s, %d blocks: %s, %s\\n", name, each * processors, same ? "as it should be" : "wrong",
+           cudaGetErrorString(error));
+    cudaFree(out);
+    delete[] host;
+}
+int main() {
+    int most = 0, *out;
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    check("small blocks", (const void*)many<64>, 64, 0, 4096);
+    check("full blocks", (const void*)many<1024>, 1024, 0, 4096);
+    check("all shared memory", (const void*)large, 64, most, 4096);
+    check("all threads and shared memory", (const void*)wide, 256, most / 8 - 1024, 4096);
+    cudaMalloc(&out, 1 << 22);
+    sized<<<1 << 14, 64>>>(out, 1 << 20);
+    return cudaDeviceSynchronize();
+}
+"""

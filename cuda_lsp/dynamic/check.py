@@ -7,6 +7,7 @@ the result, never an exception, except for mistakes of ours.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from cuda_lsp.dynamic.compilation.compile import (
     CompileOptions,
     Interrupted,
     compile_module,
+    plan_ahead,
 )
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
@@ -29,7 +31,7 @@ from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.instrumentation.synchronisation import meets_in_clusters
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Preparation, Trial, TrialResult
 from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.ptx.directives import cluster_of
 from cuda_lsp.dynamic.ptx.names import comparable
@@ -47,6 +49,7 @@ LONE = (
 )
 _GROWTHS = 4
 _MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
+_WHOLE = 1 << 16  # threads of a launch that the emulator runs whole where a sample showed nothing
 _LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
 
 
@@ -167,6 +170,7 @@ class _Check:
         if cluster_of(plain.module.entries[entry]) is None and meets_in_clusters(plain.module, entry):
             notes = (*notes, LONE)
         result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
+        self._foresee_banks(engine, later)
         for number, trial in enumerate(job.trials):
             if number and (self.left <= 0 or not engine.usable):
                 return evolve(result, left=len(job.trials) - number)
@@ -190,38 +194,63 @@ class _Check:
     def _sought(
         self, result: CheckResult, engine: Engine, compiled: CompiledModule, entry: str
     ) -> CheckResult:
-        """What is suspected and was not seen is looked for with other contents and schedules."""
+        """What is suspected and was not seen: in all blocks, with other contents and schedules."""
         job, begun, made = self.job, time.monotonic(), 0
-        while (
-            made < _MOST_SOUGHT
-            and self.left > 0
-            and time.monotonic() - begun < _SOUGHT * job.deadline
-            and engine.usable
-            and unseen(job.suspects, result)
-        ):
-            trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)
+
+        def goes_on() -> bool:
+            spent = self.left <= 0 or time.monotonic() - begun >= _SOUGHT * job.deadline
+            return not spent and engine.usable and unseen(job.suspects, result)
+
+        def sought(trial: Trial, how: str, seed: int, backwards: bool = False, whole: bool = False) -> None:
+            nonlocal result
             outcome = self._run(
-                engine,
-                compiled,
-                entry,
-                result.sites,
-                trial,
-                share=_SOUGHT,
-                seed=seed,
-                backwards=made % 2 == 1,
-            )
-            made += 1
+                engine, compiled, entry, result.sites, trial, share=_SOUGHT,
+                seed=seed, backwards=backwards, whole=whole,
+            )  # fmt: skip
             known = {race.sites for other in result.results for race in other.races.races}
             if outcome.failure is None and {race.sites for race in outcome.races} - known:
-                why = f"{trial.why}, with contents of seed {seed}"
-                found = TrialResult(evolve(trial, why=why), outcome)
+                found = TrialResult(evolve(trial, why=f"{trial.why}, {how}"), outcome)
                 result = evolve(result, results=(*result.results, found))
-        if made:
-            seeds = 1 + (made - 1) // len(job.trials)
-            often = f"{made} further runs, with {seeds} further seed{'s' if seeds > 1 else ''}"
-            told = f"what was suspected and not seen was sought in {often}"
-            result = evolve(result, notes=(*result.notes, told))
-        return result
+
+        wider = [trial for trial in job.trials if self._leaves_out(trial, engine)]
+        whole = 0
+        while whole < len(wider) and goes_on():
+            sought(wider[whole], "with all blocks", job.seed, whole=True)
+            whole += 1
+        while made < _MOST_SOUGHT and goes_on():
+            trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)
+            sought(trial, f"with contents of seed {seed}", seed, backwards=made % 2 == 1)
+            made += 1
+        told = _how_sought(whole, made, len(job.trials))
+        return evolve(result, notes=(*result.notes, *told))
+
+    def _leaves_out(self, trial: Trial, engine: Engine) -> bool:
+        """Whether blocks of a launch were left out that can all be run."""
+        launch = with_grid(trial.launch)
+        if self.job.all_blocks or _blocks(launch, trial, engine) is None:
+            return False
+        x, y, z = launch.grid or (1, 1, 1)
+        return not isinstance(engine, EmulatorEngine) or x * y * z * launch.threads <= _WHOLE
+
+    def _foresee_banks(self, engine: Engine, later: Future[CompiledModule]) -> None:
+        """While races are looked for, a GPU's code for bank conflicts is assembled."""
+        job = self.job
+        if not job.trials or not job.banks or isinstance(engine, EmulatorEngine):
+            return
+
+        def foresee() -> None:
+            with suppress(
+                CompileError, EngineUnavailable, Interrupted, OSError
+            ):  # told when they are counted
+                optimised = later.result()
+                entry, trial = _entry(job, optimised), job.trials[0]
+                request = self._request(
+                    engine, optimised, entry, sites_of(optimised, entry), trial, job, True
+                )
+                made = arguments(job.parameters, trial, first_sizes(job.parameters, trial), job.seed)
+                engine.foresee(evolve(request, arguments=made))
+
+        threading.Thread(target=foresee, daemon=True).start()
 
     def _with_banks(self, result: CheckResult, engine: Engine, optimised: CompiledModule) -> CheckResult:
         entry = _entry(self.job, optimised)
@@ -231,6 +260,39 @@ class _Check:
         banks = self._run(engine, optimised, entry, sites, self.job.trials[0], banks=True)
         first, *others = result.results
         return evolve(result, results=(evolve(first, banks=banks), *others), bank_sites=sites)
+
+    def _request(
+        self,
+        engine: Engine,
+        compiled: CompiledModule,
+        entry: str,
+        sites: tuple[PtxSite, ...],
+        trial: Trial,
+        job: CheckJob,
+        banks: bool,
+        backwards: bool = False,
+        whole: bool = False,
+    ) -> KernelRun:
+        """What the engine is asked to do, still without arguments and deadline."""
+        trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
+        launch = with_grid(trial.launch)
+        if trial.spare_shared:
+            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        return KernelRun(
+            ptx=compiled.ptx,
+            entry=entry,
+            launch=launch,
+            arguments=(),
+            sites=sites,
+            watch=watched(job, sites),
+            blocks=None if job.all_blocks or whole else _blocks(launch, trial, engine),
+            detail=job.detail,
+            races=not banks,
+            banks=banks,
+            seed=job.seed,
+            lock_step=job.lock_step,
+            backwards=backwards,
+        )
 
     def _run(
         self,
@@ -243,28 +305,12 @@ class _Check:
         share: float = _SHARE,
         seed: int | None = None,
         backwards: bool = False,
+        whole: bool = False,
     ) -> RunOutcome:
         job = self.job if seed is None else evolve(self.job, seed=seed)
-        trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
-        launch = with_grid(trial.launch)
-        if trial.spare_shared:
-            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        request = self._request(engine, compiled, entry, sites, trial, job, banks, backwards, whole)
+        trial = evolve(trial, launch=request.launch)
         sizes = first_sizes(job.parameters, trial)
-        request = KernelRun(
-            ptx=compiled.ptx,
-            entry=entry,
-            launch=launch,
-            arguments=(),
-            sites=sites,
-            watch=watched(job, sites),
-            blocks=None if job.all_blocks else _blocks(launch, trial, engine),
-            detail=job.detail,
-            races=not banks,
-            banks=banks,
-            seed=job.seed,
-            lock_step=job.lock_step,
-            backwards=backwards,
-        )
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
             made = arguments(job.parameters, trial, sizes, job.seed)
@@ -281,6 +327,17 @@ class _Check:
         return evolve(outcome, results={})
 
 
+def _how_sought(whole: int, made: int, trials: int) -> tuple[str, ...]:
+    """What is said of further runs: ``whole`` of all blocks, ``made`` with further seeds."""
+    if not whole + made:
+        return ()
+    seeds = 1 + (made - 1) // trials if made else 0
+    hows = [f"{whole} of them of all blocks"] * bool(whole)
+    hows += [f"with {seeds} further seed{'s' if seeds > 1 else ''}"] * bool(made)
+    runs = f"{whole + made} further run{'s' if whole + made > 1 else ''}"
+    return (f"what was suspected and not seen was sought in {', '.join((runs, *hows))}",)
+
+
 def _in_clusters(trial: Trial, cluster: Dim3 | None) -> Trial:
     """A guessed grid consists of whole clusters."""
     if cluster is None or trial.launch.grid is not None:
@@ -288,6 +345,24 @@ def _in_clusters(trial: Trial, cluster: Dim3 | None) -> Trial:
     x, y, z = with_grid(trial.launch).grid or (1, 1, 1)
     grid = (-(-x // cluster[0]) * cluster[0], y * cluster[1], z * cluster[2])
     return evolve(trial, launch=evolve(trial.launch, grid=grid))
+
+
+def prepare(what: Preparation) -> None:
+    """Begin what a first check would wait for: nvcc's plans, the GPU's driver, the detector's build."""
+
+    def begin() -> None:
+        # What is amiss is told by the check that needs it.
+        with suppress(EngineUnavailable, ToolkitMissing, Interrupted, OSError):
+            toolkit = find_toolkit(what.nvcc)
+            plan_ahead(what.path, what.options, toolkit, what.cache)
+            if what.engine is EngineKind.EMULATOR:
+                return
+            from cuda_lsp.dynamic.gpu.engine import device_architecture
+
+            own = device_architecture()
+            made_meanwhile(toolkit, min(architecture_number(what.options.arch) or own, own))
+
+    threading.Thread(target=begin, daemon=True).start()
 
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:

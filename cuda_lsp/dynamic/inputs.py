@@ -37,20 +37,26 @@ def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
     return evolve(launch, grid=grid, dynamic_shared=launch.dynamic_shared or 0)
 
 
+def unknown_scalar(launch: LaunchConfig) -> int:
+    """The usual meaning of a scalar that nothing tells: ``n``, the number of threads."""
+    return launch.threads * prod(launch.grid or (1, 1, 1))
+
+
 def first_sizes(parameters: tuple[Parameter, ...], trial: Trial) -> dict[str, int]:
     """Bytes of each buffer for a first attempt: what the kernel is known to need, else four elements a thread
     or what the scalars suggest."""
     launch = with_grid(trial.launch)
     threads = launch.threads * prod(launch.grid or (1, 1, 1))
     largest = max([threads, *(v for v in trial.scalars.values() if 0 < v < 1 << 22)])
-    return {
-        piece.name: min(
-            LARGEST, max(_SMALLEST, 4 * largest * max(piece.element, 1), trial.needs.get(piece.name, 0) + 15)
-        )
+    sizes = {
+        piece.name: max(_SMALLEST, 4 * largest * max(piece.element, 1), trial.needs.get(piece.name, 0) + 15)
         for parameter in parameters
         for piece in parameter.pieces
         if piece.pointer
     }
+    for name, (first, behind) in trial.placed.items():
+        sizes[first] = max(sizes.get(first, 0), behind + sizes.get(name, 0))
+    return {name: min(LARGEST, size) for name, size in sizes.items()}
 
 
 def grown(sizes: Mapping[str, int], outcome: RunOutcome) -> dict[str, int] | None:
@@ -68,17 +74,28 @@ def arguments(
 ) -> tuple[Argument, ...]:
     """Values for every parameter, in order."""
     random = np.random.default_rng(seed)
-    return tuple(_argument(parameter, trial, sizes, random) for parameter in parameters)
+    made: dict[str, Buffer] = {}
+    return tuple(_argument(parameter, trial, sizes, random, made) for parameter in parameters)
 
 
 def _argument(
-    parameter: Parameter, trial: Trial, sizes: Mapping[str, int], random: np.random.Generator
+    parameter: Parameter,
+    trial: Trial,
+    sizes: Mapping[str, int],
+    random: np.random.Generator,
+    made: dict[str, Buffer],
 ) -> Argument:
+    """``made``: the buffers so far, by name."""
     value = bytearray(parameter.size)
     pointers: list[tuple[int, Buffer]] = []
     for piece in parameter.pieces:
         if piece.pointer:
-            pointers.append((piece.offset, _buffer(piece, sizes[piece.name], trial, random)))
+            first, behind = trial.placed.get(piece.name, ("", 0))
+            buffer = made.get(first) or _buffer(piece, sizes[piece.name], trial, random)
+            made[piece.name] = buffer
+            pointers.append((piece.offset, buffer))
+            if buffer.name == first:
+                value[piece.offset : piece.offset + 8] = behind.to_bytes(8, "little")
         else:
             value[piece.offset : piece.offset + piece.size] = _scalar(piece, trial)
     return Argument(parameter.name, bytes(value), tuple(pointers))
@@ -88,9 +105,7 @@ def _scalar(piece: Piece, trial: Trial) -> bytes:
     if piece.fraction:
         return struct.pack("<d" if piece.size == 8 else "<f", 0.5)[: piece.size]
     launch = with_grid(trial.launch)
-    known = {**trial.scalars, **launch.arguments}
-    default = launch.threads * prod(launch.grid or (1, 1, 1))
-    number = known.get(piece.name, default)
+    number = {**trial.scalars, **launch.arguments}.get(piece.name, unknown_scalar(launch))
     return (number & (1 << 8 * piece.size) - 1).to_bytes(piece.size, "little")
 
 

@@ -79,7 +79,8 @@ class Trial:
 
     ``contents``: buffers all of whose elements have one value, by name; ``cells``: what single elements hold
     (buffer, byte offset, value). ``needs``: bytes that buffers are
-    known to need. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
+    known to need. ``placed``: pointers into the buffer of an earlier parameter: its name, and how many bytes
+    further on. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
     program's, not ours: what lies outside it is out of bounds. ``spare_shared``: bytes of dynamic shared
     memory for a launch that does not tell. ``number``: of the launch among the program's, from 1.
     """
@@ -90,10 +91,22 @@ class Trial:
     contents: Mapping[str, float] = field(factory=dict[str, float])
     cells: tuple[tuple[str, int, int], ...] = ()
     needs: Mapping[str, int] = field(factory=dict[str, int])
+    placed: Mapping[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
     blocks: tuple[int, ...] = ()
     own_memory: bool = False
     spare_shared: int = 0
     number: int = 0
+
+
+@frozen
+class Preparation:
+    """What is known of checks that nobody has asked for yet: of the file that somebody looks at."""
+
+    engine: EngineKind
+    path: Path
+    options: CompileOptions
+    cache: Path
+    nvcc: Path | None = None
 
 
 @frozen

@@ -24,7 +24,7 @@ from attrs import evolve, frozen
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
 from cuda_lsp.children.sweep import MARK, end, end_marked, is_stopped
 from cuda_lsp.dynamic.emulator.native.library import Maker, NoLibrary
-from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, Preparation
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
@@ -35,7 +35,7 @@ Cancelled = Callable[[], bool]
 _POLL = 0.02
 _STOPPED = 1.0  # seconds for which the child may be stopped, as a debugger does it
 _GRACE = 150.0  # seconds for what follows a build, beyond the build's own
-_LATE = 2.0  # seconds beyond its deadline after which a check is ended, whatever it does
+_LATE = 1.5  # seconds beyond its deadline after which a check is ended, whatever it does
 _AFTERWARDS = 10.0  # … and a program, which has to be taken apart
 _WORTH = 1.0  # seconds: for less no process is started again
 
@@ -46,14 +46,22 @@ class CheckCancelled(Exception):
 
 @frozen
 class _Death:
-    """The child ended without an answer. ``stopped``: it was ended, because somebody had stopped it."""
+    """The child ended without an answer.
+
+    ``stopped``: it was ended, because somebody had stopped it; ``late``: because its time was over.
+    """
 
     status: int | None
     stopped: bool = False
+    late: bool = False
 
 
 class _Stopped(EOFError):
     """The child does nothing any more, and nobody knows for how long."""
+
+
+class _Late(EOFError):
+    """The child's time is over."""
 
 
 class Runner:
@@ -125,10 +133,12 @@ class Runner:
             self._stop()
             self._maker.abandon()
 
-    def warm_up(self) -> None:
+    def prepare(self, what: Preparation) -> None:
         """Start the child now, so that the first check need not wait for it."""
         with self._turn, contextlib.suppress(OSError):
-            self._started()
+            child = self._started()
+            assert child.stdin is not None
+            send(child.stdin, what)  # type: ignore[arg-type]
 
     @contextlib.contextmanager
     def _turn_of(self, cancelled: Cancelled) -> Generator[None]:
@@ -146,7 +156,7 @@ class Runner:
         try:
             return self._conversation(job, seconds, progress, cancelled)
         except (EOFError, BrokenPipeError) as problem:
-            return _Death(self._stop(), isinstance(problem, _Stopped))
+            return _Death(self._stop(), isinstance(problem, _Stopped), isinstance(problem, _Late))
         except BaseException:
             self._stop()
             raise
@@ -175,7 +185,7 @@ class Runner:
                 due = time.monotonic() + content
 
     def _wait(self, child: subprocess.Popen[bytes], deadline: float, cancelled: Cancelled) -> None:
-        """Until the child says something. Raises CheckCancelled, EOFError when it is overdue or stopped."""
+        """Until the child says something. Raises CheckCancelled; _Late, _Stopped as they say."""
         selector = selectors.DefaultSelector()
         selector.register(child.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
         moving = time.monotonic()
@@ -186,7 +196,7 @@ class Runner:
                 if cancelled():
                     raise CheckCancelled
                 if now > deadline:
-                    raise EOFError
+                    raise _Late
                 if not is_stopped(child.pid):
                     moving = now
                 elif now > moving + _STOPPED:
@@ -238,4 +248,6 @@ def _death(kernel: str, death: _Death) -> str:
     if status is not None and status < 0 and status != -signal.SIGKILL:
         name = signal.Signals(-status).name
         return f"the process that ran {kernel} crashed ({name}); run the check again, or on the other engine"
-    return f"the process that ran {kernel} was ended, out of time or memory: try a smaller launch or problem"
+    if death.late:
+        return f"{kernel} was not done when its time was over: raise --deadline, or try a smaller launch"
+    return f"the process that ran {kernel} was ended, out of memory: try a smaller launch or problem"

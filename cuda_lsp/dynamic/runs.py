@@ -69,22 +69,28 @@ class Buffer:
     """Device memory that a pointer of the kernel points to. ``data``: bytes before the run, ``(size,)``.
 
     Two arguments that share one ``Buffer`` object alias. ``element``: bytes of one element, for messages.
-    ``offset``: where within the buffer the pointer points, bytes.
     """
 
     name: str
     data: Bytes = field(eq=False)
     element: int = 4
-    offset: int = 0
 
 
 @frozen
 class Argument:
-    """One kernel parameter: its bytes, with pointers still to be filled in (8 bytes at each offset)."""
+    """One kernel parameter: its bytes, with pointers still to be filled in (8 bytes at each offset).
+
+    What stands there is how many bytes behind its buffer's begin a pointer points.
+    """
 
     name: str
     value: bytes
     pointers: tuple[tuple[int, Buffer], ...] = ()
+
+    def address(self, at: int, start: int) -> bytes:
+        """The pointer at an offset, its buffer being at ``start``."""
+        behind = int.from_bytes(self.value[at : at + 8], "little")
+        return (start + behind & (1 << 64) - 1).to_bytes(8, "little")
 
 
 class Detail(enum.Enum):
@@ -110,7 +116,8 @@ class KernelRun:
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
     is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
     are ordered, as before Volta or where the source says so. ``backwards``: the opposite order of warps,
-    where the engine chooses it. ``cluster``: the blocks of a cluster, where the launch says so.
+    where the engine chooses it. ``cluster``: the blocks of a cluster, where the launch says so. ``together``:
+    whether the program's launch is a cooperative one; None: it is one if the kernel needs that.
     """
 
     ptx: str
@@ -128,6 +135,7 @@ class KernelRun:
     lock_step: bool = False
     backwards: bool = False
     cluster: Dim3 = (1, 1, 1)
+    together: bool | None = None
 
 
 # ---------------------------------------------------------------------------------- what was seen
@@ -295,6 +303,10 @@ class Engine(Protocol):
     @property
     def usable(self) -> bool:
         """Whether this process can run more with it."""
+        ...
+
+    def foresee(self, request: KernelRun) -> None:
+        """Make what a later run of this will need, as far as that takes time. Raises EngineUnavailable."""
         ...
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:

@@ -12,7 +12,7 @@ import sys
 from typing import Any, BinaryIO
 
 from cuda_lsp.children.sweep import adopt_orphans, end_descendants
-from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, Preparation
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
@@ -29,7 +29,7 @@ def main(folder: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are told, and leave no files
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
-    from cuda_lsp.dynamic.check import Engines
+    from cuda_lsp.dynamic.check import Engines, prepare
     from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 
     LIBRARY.asked = lambda: send(answers, ("wanted", "the emulator's engine in C"))
@@ -37,9 +37,12 @@ def main(folder: str) -> None:
     send(answers, ("ready", ""))
     while True:
         try:
-            job: CheckJob | ProgramJob | BuildJob = receive(sys.stdin.buffer)
+            job: CheckJob | ProgramJob | BuildJob | Preparation = receive(sys.stdin.buffer)
         except EOFError:
             return
+        if isinstance(job, Preparation):
+            prepare(job)
+            continue
         if isinstance(job, BuildJob):
             built = _build(job, answers)
             end_descendants(os.getpid())  # what a build left running

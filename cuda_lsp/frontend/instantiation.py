@@ -80,6 +80,11 @@ class Guesses:
         self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
 
     @property
+    def count(self) -> int:
+        """Templates that need it."""
+        return sum(bool(asked) for _, asked in self._requests.values())
+
+    @property
     def text(self) -> str:
         """The line for all of them."""
         return _appended([each for _, asked in self._requests.values() for each in asked])

@@ -28,6 +28,13 @@ _TOOLKIT = re.compile(
     r"device_|driver_|vector_|math_|sm_\d|texture_|surface_|crt/|channel_desc|host_defines|builtin_types|mma|"
     r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
 )
+# Of what stands in quotes, what is not the project's own, as ``"cuda/tiles.h"`` may be.
+_NOBODYS = re.compile(
+    r"\A(?:cub|thrust|crt|sys|nv|cooperative_groups)/|\Acuda/(?!.*\.)"
+    r"|\A(?:cuda(?:_runtime(?:_api)?|_fp16|_bf16|_fp8|_profiler_api)?|cu(?:blas|fft|rand|sparse|solver|dnn|Complex)\w*"
+    r"|(?:device|driver|vector|host)_\w+|math\w*|sm_\w+|builtin_types|std\w+|string|assert|time|unistd|omp|mpi"
+    r"|mma|nccl)\.h(?:pp)?\Z"
+)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _PER_KERNEL = 3
 
@@ -88,7 +95,7 @@ def read_problems(
             system = _in_angle_brackets(ast, location)
             if not system:
                 missing.append((absent, location.line if here else 0))
-            if not _TOOLKIT.search(absent) and (not system or "/" in absent or "." in absent):
+            if _may_be_of_the_project(absent, system):
                 unfound[absent] = None
         elif not here:
             headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
@@ -96,6 +103,12 @@ def read_problems(
             syntax = diagnostic.category_name == "Parse Issue"
             main.append(Problem(message, location.offset, location.line, syntax))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
+
+
+def _may_be_of_the_project(header: str, system: bool) -> bool:
+    if system:
+        return not _TOOLKIT.search(header) and ("/" in header or "." in header)
+    return not _NOBODYS.search(header)
 
 
 def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[Problem]:

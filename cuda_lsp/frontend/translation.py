@@ -164,6 +164,7 @@ class Translation:
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
             messages=tuple(error.message for error in in_order(errors)),
+            assumed=self._guesses.count,
         )
 
     def texts(self) -> Iterable[str]:

@@ -609,6 +609,8 @@ class Kernel:
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
     ``enumerated``: the values that a parameter of an enumeration takes.
+    ``behind``: pointer parameters that every launch points into an earlier one's buffer: its name, and how
+    many bytes further on.
     ``said``: conditions that hold at single launches, by their place and block, besides those of
     ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on. ``valued``: floating-point values are followed, as expressions that nobody
@@ -634,6 +636,7 @@ class Kernel:
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
     enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter
+    behind: Mapping[str, tuple[str, Expr]] = field(factory=dict[str, tuple[str, Expr]])
     granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
     said: Mapping[tuple[Site | None, Dim3], tuple[Expr, ...]] = field(
         factory=dict[tuple[Site | None, Dim3], tuple[Expr, ...]]

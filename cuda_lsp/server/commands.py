@@ -31,9 +31,6 @@ def wire_commands(server: CudaServer) -> None:
     def said(ls: CudaServer, text: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
         ls.window_show_message(lsp.ShowMessageParams(kind, text))
 
-    def engine(ls: CudaServer) -> str:
-        return str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
-
     async def outcome(ls: CudaServer, check: Awaitable[run_messages.Told], document: TextDocument) -> None:
         """Tell what a check comes to; nothing where the user cancels it."""
         with contextlib.suppress(UserCancelled):
@@ -56,7 +53,7 @@ def wire_commands(server: CudaServer) -> None:
         text = document.source if found else ""
         job = None
         if session and report and found:
-            job = await checks.job(session, report.path, text, found, engine(ls))
+            job = await checks.job(session, report.path, text, found, ls.engine)
         if report is None or found is None or job is None:
             name = kernel if isinstance(kernel, str) else "the code here"
             return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
@@ -70,7 +67,7 @@ def wire_commands(server: CudaServer) -> None:
             return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
         opened = [(report, document.source), *ls.opened(but=document.uri)]
-        how = checks.options(engine(ls))
+        how = checks.options(ls.engine)
         checked = checks.run_program(ls, opened, session, ls.settings_at, how, arguments)
         return await outcome(ls, checked, document)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
 
 SECTION = "cuda-lsp"
+_IDLE = 2.0  # seconds without an edit after which a click on "Run dynamic check" is prepared for
 
 
 class CudaServer(Server):
@@ -45,6 +46,8 @@ class CudaServer(Server):
         self.session: Session | None = None
         self.workspace_check = WorkspaceCheck()
         self._checks: DynamicChecks | None = None
+        self._preparing: asyncio.TimerHandle | None = None
+        self._prepared: asyncio.Task[None] | None = None
         self._editor: tuple[Mapping[str, Any], ...] = ()  # settings of the client, by folder
         self._nested: set[Path] = set()  # folders with settings files below those of the client
         self._asked: set[Path] = set()  # folders in which files were opened
@@ -66,6 +69,8 @@ class CudaServer(Server):
 
     def changed(self, document: TextDocument) -> None:
         """Analyse the newest text of a document."""
+        if self._preparing:
+            self._preparing.cancel()
         if self.session:
             self.session.change(document.uri, path_of(document.uri), document.source, document.version)
 
@@ -96,6 +101,28 @@ class CudaServer(Server):
         checks: DynamicChecks = self._checks or module.DynamicChecks()
         self._checks = checks
         return checks
+
+    def _prepare_soon(self, path: Path) -> None:
+        """Have what a first dynamic check would wait for: once, in a trusted workspace, when nobody types."""
+        if self._prepared is not None or not self.trusted or self.loop is None:
+            return
+        if self._preparing:
+            self._preparing.cancel()
+        self._preparing = self.loop.call_later(_IDLE, self._prepare, path)
+
+    def _prepare(self, path: Path) -> None:
+        async def prepare() -> None:
+            checks = await self.checks()
+            if self.session:
+                settings = self.settings_at(path)
+                await asyncio.to_thread(checks.prepare, self.session, path, self.engine, settings)
+
+        self._prepared = asyncio.ensure_future(prepare())
+
+    @property
+    def engine(self) -> str:
+        """What the client wants dynamic checks to run on."""
+        return str(cast("Protocol", self.protocol).options.get("engine", "auto"))
 
     def with_checks(self, report: FileReport, text: str) -> FileReport:
         """The report of a text, with what dynamic checks of its kernels saw."""
@@ -228,6 +255,8 @@ class CudaServer(Server):
         self.protocol.notify(f"{SECTION}/fileStatus", status)
         if refined:
             self._refresh_pulled(uri)
+            if kernels:
+                self._prepare_soon(report.path)
         self._refresh_annotations()
 
     def _refresh_annotations(self) -> None:

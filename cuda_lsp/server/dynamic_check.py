@@ -12,6 +12,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,13 +21,16 @@ from attrs import evolve, frozen
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
     CheckOptions,
     chosen,
+    compile_options,
     endings_of,
     failure_of,
     kernel_job,
+    made_ready,
     output_of,
     problems_of,
 )
@@ -42,7 +46,8 @@ from cuda_lsp.confirm_program import (
     with_result,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Preparation
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
@@ -94,6 +99,14 @@ class DynamicChecks:
     def stop(self) -> None:
         """End the child process."""
         self._runner.close()
+
+    def prepare(self, session: Session, path: Path, engine: str, settings: Settings) -> None:
+        """Start the child process, and what it can make ready; nothing where no check could compile."""
+        nvcc, options = chosen(CheckOptions(), settings).nvcc, compile_options(settings, path)
+        with suppress(ToolkitMissing):  # told by the check that needs it
+            find_toolkit(nvcc)
+            self._runner.prepare(Preparation(EngineKind(engine), path, options, cache_folder(), nvcc))
+            session.ask(made_ready)
 
     def overlay(self, report: FileReport, text: str, settings: Settings) -> FileReport:
         """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""

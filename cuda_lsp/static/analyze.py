@@ -220,11 +220,14 @@ class Analyzer:
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
         told = work.done()
         for again in (False, True):
-            shares, undecided = Shares(settings.solver_budget, len(open_), again), list[KeptReport]()
+            likes = [known.likeness() for known in open_]  # instances that are alike have one share
+            shares, undecided = Shares(settings.solver_budget, len(set(likes)), again), list[KeptReport]()
             alike: Alike = {}
-            for known in open_:
-                budget = shares.following()
-                if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike):
+            given: dict[str, int | None] = {}
+            for known, key in zip(open_, likes, strict=True):
+                budget = given[key] if key in alike else shares.following()
+                given[key] = budget
+                if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike, key):
                     undecided += [known] if budget < settings.solver_budget else []
                 if said is not None and work.done() > told + budgets.TOLD_S:
                     told = work.done()

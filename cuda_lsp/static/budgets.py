@@ -147,6 +147,9 @@ LARGE_VALUES = (4096, 1 << 16)
 ROUND_SIZES = (256, 32)
 """Of which sizes of hosts are mostly multiples: threads that part at a barrier are told for such."""
 
+LEAST_GIVEN_SIZE = 3
+"""From here on sizes are numbered, where a race is looked for among known ones."""
+
 SMALL_WITNESSES = (64, 4096)
 """Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
 

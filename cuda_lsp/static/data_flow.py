@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Const, Expr, Stmt, Var
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import (
     accesses,
     assigned,
@@ -79,6 +79,7 @@ class DataFlow:
     last bit: positions among elements that have it are made of conditions, and not of what the host wrote.
     ``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
+    ``cells``: ids of unknown integers that are made of floating-point data and of nothing else.
     ``lowered``: arrays with no other atomics than minima. ``single``: arrays that are only read, where all
     threads read one place, as they do sizes.
     """
@@ -93,6 +94,7 @@ class DataFlow:
     drawn: frozenset[Array] = frozenset()
     forests: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
+    cells: frozenset[int] = frozenset()
     lowered: frozenset[Array] = frozenset()
     single: frozenset[Array] = frozenset()
     named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
@@ -168,6 +170,11 @@ class DataFlow:
         one_each = all(isinstance(x.element, Int) and x.element.size >= _OF_IDS for x in ids)
         merging = (e for e in subexpressions(expressions(self.slice.kernel.body)) if isinstance(e, ir.Binary))
         return always and one_each and not any(e.op in _MERGING and self.of(e) & ids for e in merging)
+
+    def into_cells(self, a: Accessed, b: Accessed) -> bool:
+        """Floating-point data alone say where both are."""
+        data = [self.arrays_in(x.address) for x in (a, b)]
+        return bool(self.cells) and not any(isinstance(x.element, Int) for arrays in data for x in arrays)
 
     def _also_put_back(self, x: Accessed, a: Accessed) -> bool:
         """What is accessed is written, at the address that ``a`` has in its array."""
@@ -332,6 +339,7 @@ def _roles(flow: DataFlow) -> None:
     raised = {a for s in atomics if s.op is not AtomicOp.MIN for a in flow.slice.roots(s.pointer)}
     flow.lowered = frozenset(drawn - raised)
     flow.named = _named(flow)
+    flow.cells = frozenset(_cells(flow))
     flow.single = _single(flow)
     waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
     flow.awaited = frozenset(
@@ -341,6 +349,18 @@ def _roles(flow: DataFlow) -> None:
         if isinstance(s, ir.Load)
         for a in flow.slice.roots(s.pointer)
     )
+
+
+def _cells(flow: DataFlow) -> Iterator[int]:
+    """Integers that data make of every thread's own accord: no coordinate has part in them."""
+    for e in subexpressions(expressions(flow.slice.kernel.body)):
+        if not isinstance(e, ir.Unknown) or not e.loaded or not isinstance(e.type, Int):
+            continue
+        sources = frozenset(x for part in e.inputs for x in flow.of(part))
+        data = [x for x in sources if isinstance(x, Array) and x.space is Space.GLOBAL]
+        floats = all(isinstance(part.type, Float) for part in e.inputs)
+        if data and floats and all(isinstance(x, Var) or x in data for x in sources):
+            yield e.id
 
 
 def _single(flow: DataFlow) -> frozenset[Array]:

@@ -65,18 +65,22 @@ class KeptReport:
         else:
             self.report = refined(self.first, self.kernel, answer, settings)
 
-    def settle(self, settings: Settings, alike: Alike | None = None) -> bool:
+    def likeness(self) -> str:
+        """What kernels have in common of which one answer is enough."""
+        return likeness(self.kernel, self.report.launches)
+
+    def settle(self, settings: Settings, alike: Alike, key: str) -> bool:
         """Ask the second tier in this process, blocking; whether more time may tell more.
 
-        What it says of the first of kernels that are ``alike`` holds for the others, but for accusations.
+        What it says of the first of kernels that are ``alike`` (by ``key``) holds for the others, but for
+        accusations.
         """
         budget, launches = budget_of(settings), self.report.launches
-        key = "" if alike is None else likeness(self.kernel, launches)
-        if alike is not None and key in alike:
+        if key in alike:
             answer = _moved(*alike[key], self.kernel, launches)
         else:
             answer = self._answer(settings, budget)
-            if alike is not None and not any(finding.certain for finding in answer.findings):
+            if not any(finding.certain for finding in answer.findings):
                 alike[key] = answer, launches
         self.take_in(answer, settings)
         return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel

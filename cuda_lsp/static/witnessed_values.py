@@ -41,8 +41,9 @@ def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
     read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
 
     def asked(s: Copy | Store) -> bool:
-        whole = isinstance(s, Copy) or isinstance(s.type, Float | Opaque)
-        return whole or not read.isdisjoint(variables(s.value))
+        if isinstance(s, Copy) or isinstance(s.type, Float | Opaque):
+            return True
+        return not read.isdisjoint(variables(s.value))
 
     return {s.site.range for s in walk(kernel.body) if isinstance(s, Copy | Store) and asked(s)}
 

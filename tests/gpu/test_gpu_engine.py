@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import EmulatedCard, emulated_engine
@@ -21,6 +22,7 @@ from toolkit import needs_nvcc
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
 from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -396,11 +398,69 @@ def test_a_grid_that_meets_is_assembled_so_that_it_fits(tmp_path: Path, shared: 
     assert launch.plan.layout.in_global is elsewhere  # the shadow of shared memory
 
 
-def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:
-    text = GRID % "cooperative_groups::this_grid().sync();"
-    outcome = engine.run(run_of(tmp_path, text, OUT, grid=1 << 16), lambda stage: None)
-    assert outcome.failure is not None and "at once" in outcome.failure
+STRIDES = """#include <cooperative_groups.h>
+__device__ __noinline__ int here(int i) { return i %% 1024; }
+__global__ void k(int* out) {
+    extern __shared__ int s[];
+    auto grid = cooperative_groups::this_grid();
+    s[threadIdx.x] = threadIdx.x;
+    for (int i = grid.thread_rank(); i < 1024; i += grid.size()) out[here(i)] = i + s[threadIdx.x] * 0;
+    %s
+    for (int i = grid.thread_rank(); i < 1024; i += grid.size()) out[1024 + i] = out[here(1023 - i)];
+}"""
+MEETS = [("grid.sync();", False), ("if (gridDim.x > 1u << 30) grid.sync();", True)]
+
+
+@pytest.mark.parametrize(("between", "racy"), MEETS)
+def test_a_grid_too_large_to_run_at_once_is_checked_as_a_smaller_one(
+    engine: GpuEngine, tmp_path: Path, between: str, racy: bool
+) -> None:
+    outcome = outcome_of(engine, run_of(tmp_path, STRIDES % between, OUT, grid=1 << 16, shared=256))
+    assert bool(outcome.races) == racy
+    assert outcome.blocks_checked < outcome.blocks_total == 1 << 16
+    (told,) = (text for text in outcome.not_covered if "at once" in text)
+    assert "65,536" in told
     assert engine.usable
+
+
+@pytest.mark.parametrize(("between", "racy"), MEETS)
+def test_a_grid_that_meets_and_fills_shared_memory_has_its_whole_shadow_elsewhere(
+    engine: GpuEngine, tmp_path: Path, between: str, racy: bool
+) -> None:
+    run = run_of(tmp_path, STRIDES % between, OUT, grid=4, shared=engine.card.shared_limit)
+    outcome = outcome_of(engine, run)
+    assert bool(outcome.races) == racy
+    assert outcome.faults == ()
+    assert outcome.blocks_checked == 4
+
+
+def test_blocks_that_find_no_place_at_once_take_less_of_a_multiprocessor(
+    engine: GpuEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tmp_path, STRIDES % "grid.sync();", OUT, grid=4, shared=256)
+    launch = Launch(engine.card, find_toolkit(), run, read_module(run.ptx))
+    launch.prepare()
+    made = launch.plan.layout
+
+    def too_large(code: object, start: Start) -> Ended:
+        monkeypatch.undo()  # it takes the next one
+        raise GridTooLarge("at once")
+
+    monkeypatch.setattr(type(launch.code), "launch", too_large)
+    outcome = launch.execute(keep_results=True)
+    assert (outcome.failure, outcome.races) == (None, ())
+    assert not made.in_global and launch.plan.layout.in_global and launch.plan.layout.stamps_in_global
+    assert outcome.results["out"].view(np.int32)[1024:2048].tolist() == list(range(1023, -1, -1))
+
+
+def test_who_only_asks_for_the_grid_needs_no_cooperative_launch(engine: GpuEngine, tmp_path: Path) -> None:
+    run = run_of(tmp_path, STRIDES % "", OUT, grid=1 << 14, shared=256, blocks=(0, 1, 2, 3))
+    launch = Launch(engine.card, find_toolkit(), run, read_module(run.ptx))
+    launch.prepare()
+    assert not launch.plan.cooperative
+    program = evolve(launch, request=evolve(run, together=True))  # a program may ask for it all the same
+    program.prepare()
+    assert program.plan.cooperative
 
 
 def test_atomics_of_block_scope_race_between_blocks(engine: GpuEngine, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import CLUSTERS, GRAPH, HISTOGRAM
+from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.gpu.engine import device_architecture
@@ -176,3 +176,51 @@ def test_a_launch_as_clusters_is_checked(runner: Runner, tmp_path: Path, barrier
     outcome = run.checks[0].results[0].races
     assert bool(outcome.races) == racy
     assert not outcome.faults
+
+
+def whole(runner: Runner, folder: Path, text: str, *extra: str) -> ProgramResult:
+    """A program of which nothing is known beforehand. ``extra``: options of its compiler."""
+    path = folder / "program.cu"
+    path.write_text(text)
+    options = CompileOptions(arch="sm_75", extra=extra)
+    job = ProgramJob(path, text, (), options, folder / "cache", folder)
+    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    assert result.status == 0, result
+    return result
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_launches_on_a_second_gpu_are_checked_there(
+    runner: Runner, tmp_path: Path, barrier: str, racy: bool
+) -> None:
+    result = whole(runner, tmp_path, DEVICES.replace("BARRIER", barrier))
+    if "only 1 device" in result.output:
+        pytest.skip("one GPU")
+    assert "2 and 4 of 6, device 1, memory of 1, invalid device ordinal" in result.output
+    assert racy or "as it should be" in result.output
+    (run,) = result.runs
+    assert (run.counts.launches, run.counts.checked) == (6, 3)
+    assert bool(run.checks[0].results[0].races.races) == racy
+
+
+def test_a_default_stream_for_each_thread_hides_no_launch(runner: Runner, tmp_path: Path) -> None:
+    result = whole(runner, tmp_path, GRAPH.replace("BARRIER", ""), "--default-stream=per-thread")
+    told = {run.name: run for run in result.runs}
+    assert (told["shift"].counts.launches, told["shift"].counts.checked) == (3, 3)
+    assert (told["add"].counts.launches, told["add"].counts.checked) == (7, 3)
+    assert told["shift"].checks[0].results[0].races.races
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("grid.sync();", False), ("", True)])
+def test_cooperative_grids_as_large_as_the_gpu_holds_are_checked(
+    runner: Runner, tmp_path: Path, barrier: str, racy: bool
+) -> None:
+    """Blocks that fill a multiprocessor's threads, or its shared memory, or both."""
+    result = whole(runner, tmp_path, COOPERATIVE.replace("BARRIER", barrier))
+    assert racy or result.output.count("as it should be, no error") == 4, result.output
+    told = {run.name: run for run in result.runs}
+    for name in ("many<64>", "many<1024>", "large", "wide"):
+        assert told[name].counts.checked == 1, (told[name].told, result.notes)
+        assert bool(told[name].checks[0].results[0].races.races) == racy
+    assert told["sized"].counts.checked == 1, (told["sized"].told, result.notes)
+    assert not told["sized"].checks[0].results[0].races.races

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from client import PATIENCE, Client
+from resident import family
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
@@ -240,6 +243,41 @@ def test_an_untrusted_workspace_runs_nothing(tmp_path: Path) -> None:
     client.settled("a.cu", 1)
     check(client, "a.cu", "neighbour")
     assert any("trust" in message for message in shown(client))
+    client.close()
+
+
+def children_of(client: Client) -> list[str]:
+    """The command lines of the processes that the server has started."""
+    lines: list[str] = []
+    for process in family(client.process.pid)[1:]:
+        with contextlib.suppress(OSError):  # it has ended
+            lines.append(Path(f"/proc/{process}/cmdline").read_text())
+    return lines
+
+
+WORKER = "cuda_lsp.dynamic.worker"
+
+
+@needs_nvcc
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_click_is_prepared_for_when_nobody_types(trusted: Client) -> None:
+    trusted.open("a.cu", RACY)
+    trusted.settled("a.cu", 1)
+    end = time.monotonic() + PATIENCE
+    while not any(WORKER in line for line in children_of(trusted)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    check(trusted, "a.cu", "neighbour")
+    assert messages(trusted, "a.cu", 1, SEEN)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_is_prepared_in_an_untrusted_workspace(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    client.open("a.cu", RACY)
+    client.settled("a.cu", 1)
+    time.sleep(4)
+    assert not any(WORKER in line for line in children_of(client))
     client.close()
 
 

@@ -207,6 +207,30 @@ def test_what_needs_luck_is_sought_and_the_report_says_how_hard(tmp_path, bound,
     assert len(sought) == 1 and "further seed" in sought[0], kernel.reasons
 
 
+LAST = """__device__ int done;
+__global__ void last(int* part, int* out) {
+    __shared__ bool is_last;
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = blockIdx.x;
+        is_last = atomicAdd(&done, 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (is_last) out[threadIdx.x] = part[threadIdx.x % gridDim.x];
+}
+void run(int* part, int* out) { last<<<48, 128>>>(part, out); }
+"""
+
+
+def test_a_race_that_no_block_of_the_sample_shows_is_sought_in_all_of_them(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(LAST)
+    _, after = checked(source)
+    (kernel,) = after.kernels
+    seen = [f for f in kernel.findings if f.status is Status.CONFIRMED]
+    assert [f.site.range.start.line for f in seen] == [9], kernel
+    assert any("further run, 1 of them of all blocks" in r for r in kernel.reasons), kernel.reasons
+
+
 def test_an_overload_is_not_taken_for_the_other(tmp_path: Path) -> None:
     path = tmp_path / "overloads.cu"
     path.write_text(

@@ -155,7 +155,7 @@ def driver() -> FakeDriver:
 def device(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> BindingsDevice:
     monkeypatch.setattr(cuda_bindings, "assembled", lambda ptx, toolkit, architecture: b"cubin")
     calls = Calls(driver)
-    return BindingsDevice(calls, 0, Context(calls, 1), TOOLKIT, "test", 90, 1 << 17, 132)
+    return BindingsDevice(calls, 0, Context(calls, 1), TOOLKIT, "test", 90, 1 << 17, 132, 2048)
 
 
 def start(**changed: Any) -> Start:

@@ -26,7 +26,7 @@ from cuda_lsp.dynamic.programs.gpu_process import Hosted
 from cuda_lsp.dynamic.programs.instances import Tally
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.programs.on_gpu import Said, Task
-from cuda_lsp.dynamic.runs import Level
+from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.model import Position, SourceRange
 
 pytestmark = needs_nvcc
@@ -94,12 +94,18 @@ def hosted(folder: Path, barrier: str) -> tuple[Hosted, Program, str]:
             if known in name and variable.space in ("global", "const"):
                 program.allocate(program.variables, name, np.array(data, np.int32))
     task = Task(job, path, ((plain, optimised),), toolkit)
-    made = Hosted(task, card, program, io.BytesIO())  # type: ignore[arg-type]
+    made = Hosted(task, card, program, io.BytesIO(), no_other)  # type: ignore[arg-type]
     return made, program, next(iter(plain.module.entries))
 
 
-def launch(host: Hosted, program: Program, entry: str, reason: int = 0) -> int:
-    shape = (ctypes.c_uint * 11)(BLOCKS, 1, 1, 64, 1, 1, 0, reason, 1, 1, 1)
+def no_other(number: int) -> EmulatedCard:
+    raise EngineUnavailable(f"there is no device {number}")
+
+
+def launch(
+    host: Hosted, program: Program, entry: str, reason: int = 0, together: int = 0, device: int = 0
+) -> int:
+    shape = (ctypes.c_uint * 13)(BLOCKS, 1, 1, 64, 1, 1, 0, reason, 1, 1, 1, together, device)
     values = [ctypes.c_ulonglong(int(program.allocations[name][0])) for name in ("bins", "data")]
     held = [*values, ctypes.c_int(N)]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in held))
@@ -192,8 +198,8 @@ def test_after_a_kernel_that_ends_the_program_it_runs_again_and_the_others_are_c
     assert [task.skipped for task in tasks] == [frozenset(), {entry}]
     assert result.status == 0
     assert result.notes == ("launch 1, watched for races, failed on the GPU",)
-    again = Hosted(tasks[1], host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
-    shape = (ctypes.c_uint * 11)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1)
+    again = Hosted(tasks[1], host.device, host.library, io.BytesIO(), no_other)  # type: ignore[arg-type]
+    shape = (ctypes.c_uint * 13)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0)
     assert again.launch(entry.encode(), shape, None) == 0
     assert again.tally.counts[entry].reasons == {on_gpu.SKIPPED: 1}
 
@@ -201,9 +207,43 @@ def test_after_a_kernel_that_ends_the_program_it_runs_again_and_the_others_are_c
 def test_an_instance_that_nobody_analysed_is_checked_under_any_hash(tmp_path: Path) -> None:
     host, program, entry = hosted(tmp_path, "")
     job = evolve(host.task.job, kernels=())
-    host = Hosted(evolve(host.task, job=job), host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
+    host = Hosted(evolve(host.task, job=job), host.device, host.library, io.BytesIO(), no_other)  # type: ignore[arg-type]
     assert launch(host, program, entry) == 1
     _, message = said(host)
     assert message.checked is not None and message.checked.races is not None
     assert message.checked.races.races
     assert host.tally.instances.name_of(entry) == "count"
+
+
+def test_a_launch_on_another_gpu_is_checked_there(tmp_path: Path) -> None:
+    host, program, entry = hosted(tmp_path, "")
+    # The second card has the same memory, as cards that reach one another's have.
+    second = EmulatedCard(heap=program.card.heap)
+    host.open = {1: second}.__getitem__
+    assert launch(host, program, entry, device=1) == 1
+    assert second.context.push.called and second.context.pop.called
+    assert not program.card.context.push.called
+    checked = said(host)[-1].checked
+    assert checked is not None and checked.races is not None and checked.races.races
+
+
+def test_a_launch_on_a_gpu_that_cannot_be_had_says_so(tmp_path: Path) -> None:
+    host, program, entry = hosted(tmp_path, "")
+    host.open = no_other  # type: ignore[assignment]
+    assert launch(host, program, entry, device=1) == 0
+    host.end(None)
+    assert said(host)[-1].counts[entry].reasons == {"there is no device 1": 1}
+
+
+def test_a_cooperative_launch_is_made_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, program, entry = hosted(tmp_path, "__syncthreads();")
+    loaded: list[bool] = []
+    load = EmulatedCard.load
+
+    def told(card: EmulatedCard, ptx: str, architecture: str, together: bool):
+        loaded.append(together)
+        return load(card, ptx, architecture, together)
+
+    monkeypatch.setattr(EmulatedCard, "load", told)
+    assert [launch(host, program, entry, together=1), launch(host, program, entry)] == [1, 1]
+    assert loaded == [True, False]

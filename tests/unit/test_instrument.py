@@ -218,10 +218,15 @@ def test_launches_from_the_device_are_recognised() -> None:
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("in_global", [False, True])
+@pytest.mark.parametrize(("in_global", "stamps"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("atomics", [False, True])
 def test_ptxas_accepts_the_instrumented_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampled: bool, in_global: bool, atomics: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sampled: bool,
+    in_global: bool,
+    stamps: bool,
+    atomics: bool,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     try:
@@ -229,7 +234,7 @@ def test_ptxas_accepts_the_instrumented_kernel(
         detector = detector_ptx(toolkit, 80)
     except (ToolkitMissing, AssemblyError, subprocess.SubprocessError, OSError) as reason:
         pytest.skip(f"no nvcc: {reason}")
-    layout = ShadowLayout((64, 1, 1), 0, 2, in_global, atomics)
+    layout = ShadowLayout((64, 1, 1), 0, 2, in_global, atomics, stamps_in_global=stamps)
     watch = Watch("k", layout, control_offsets(), ("s",), banks=True, ranges=1, sampled=sampled)
     module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
     result = instrument(module, sites(told_apart=True), watch, detector)

@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Position,
     RaceKind,
     Related,
+    Severity,
     Site,
     SourceRange,
     Space,
@@ -173,9 +174,27 @@ def test_what_was_seen_with_inputs_of_ours_says_what_it_depends_on():
     (found,) = merged(report, ours, {}).findings
     assert found.message.endswith("with made-up inputs (depends on data)")
     assert found.witness is not None and found.witness.values == {"n": 7}
+    assert found.effective_severity is Severity.INFORMATION  # the program may never have such data
     programs = evolve(seen, results=(evolve(seen.results[0], trial=evolve(trial, own_memory=True)),))
     (found,) = merged(report, programs, {}).findings
     assert "made-up" not in found.message
+    assert found.effective_severity is Severity.ERROR
+
+
+def test_a_race_that_is_proved_and_was_not_seen_is_told():
+    report = evolve(REPORT, findings=(suspicion(Status.PROVED),))
+    after = merged(report, result(), {})
+    assert [f.status for f in after.findings] == [Status.PROVED]
+    assert any("proved on line 3 was not seen on CPU emulator" in note for note in after.notes), after.notes
+
+
+def test_a_new_race_of_an_undecided_kernel_may_be_one_of_our_inputs():
+    doubted = evolve(REPORT, findings=(), verdict=Verdict.UNDECIDED)
+    (found,) = merged(doubted, result(races=(RACE,)), {}).findings
+    assert found.effective_severity is Severity.INFORMATION and "with made-up inputs" in found.message
+    sure = evolve(REPORT, findings=(), verdict=Verdict.RACE_FREE)
+    (found,) = merged(sure, result(races=(RACE,)), {}).findings
+    assert found.effective_severity is Severity.ERROR
 
 
 def test_a_race_in_no_file_of_the_users_is_told_all_the_same():

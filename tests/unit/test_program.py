@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import CLUSTERS, GRAPH, HISTOGRAM
+from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -295,3 +295,40 @@ def test_launches_as_clusters_run_and_are_checked(tmp_path, barrier, racy):
     assert "as it should be, no error" in done.stderr
     assert ("shared-race" in done.stdout) == racy
     assert done.exit_code == racy
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_a_program_of_several_gpus_has_those_that_its_environment_shows(tmp_path, monkeypatch, barrier, racy):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    done = run(tmp_path, DEVICES.replace("BARRIER", barrier))
+    told = "2 and 4 of 6, device 1, memory of 1, invalid device ordinal"
+    assert told in done.stderr
+    assert racy or f"as it should be, {told}" in done.stderr
+    assert "6 launches on CPU emulator" in done.stderr
+    assert ("[confirmed]" in done.stdout) == racy
+
+
+def test_one_gpu_is_shown_to_a_program_whose_environment_names_none(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert "only 1 device" in run(tmp_path, DEVICES.replace("BARRIER", "")).stderr
+
+
+def test_a_default_stream_for_each_thread_is_one_more_stream(tmp_path):
+    source, makefile = tmp_path / "program.cu", tmp_path / "Makefile"
+    source.write_text(GRAPH.replace("BARRIER", ""))
+    makefile.write_text("app: program.cu\n\tnvcc --default-stream per-thread program.cu -o app\n")
+    given = ["--engine", "emulator", "--build", f"make -C {tmp_path}", "--run", str(tmp_path / "app")]
+    done = CliRunner().invoke(main, ["run", str(source), *given])
+    assert "10 launches on CPU emulator" in done.stderr
+    assert "[confirmed]" in done.stdout
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("grid.sync();", False), ("", True)])
+def test_cooperative_grids_are_checked_and_who_only_asks_for_the_grid_runs_like_any_kernel(
+    tmp_path, barrier, racy
+):
+    done = run(tmp_path, COOPERATIVE.replace("BARRIER", barrier))
+    assert racy or done.stderr.count("as it should be, no error") == 4
+    assert ("[confirmed]" in done.stdout) == racy
+    assert "sized was launched once by the program, 1 checked" in done.stdout
+    assert "30 of 16384 blocks were checked" in done.stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import emulated_engine
@@ -17,6 +18,8 @@ from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.runs import Argument, Buffer, Engine, KernelRun, Level, RunOutcome
 from cuda_lsp.model import LaunchConfig
 
@@ -89,3 +92,56 @@ def test_the_detector_of_the_gpu_backs_off_and_says_so(tmp_path, sites):
     few = run(tmp_path, emulated_engine(find_toolkit()), "", 20)
     assert (7, 9) in lines(few, sites)
     assert not any("16,384" in text for text in few.not_covered)
+
+
+ARRIVALS = """#include <cuda/barrier>
+__global__ void k(float* in, float* out) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> met;
+    __shared__ float s[256];
+    if (threadIdx.x == 0) init(&met, blockDim.x);
+    __syncthreads();
+    for (int i = 0; i < 1000; ++i) {
+        s[threadIdx.x] = in[i];
+        met.arrive_and_wait();
+        out[threadIdx.x] = s[255 - threadIdx.x];
+        met.arrive_and_wait();
+    }
+}
+"""
+
+
+def test_judging_what_many_barriers_order_ends_soon_after_the_deadline_with_what_was_seen(tmp_path):
+    path = tmp_path / "k.cu"
+    made = compile_module(path, ARRIVALS, CompileOptions(), Level.O0, find_toolkit(), tmp_path / "cache")
+    entry = next(iter(made.module.entries))
+    arguments = tuple(
+        Argument(name, bytes(8), ((0, Buffer(name, np.zeros(4096, np.uint8), 4)),)) for name in ("in", "out")
+    )
+    launch = LaunchConfig((256, 1, 1), (4, 1, 1), 0)
+    request = KernelRun(made.ptx, entry, launch, arguments, sites_of(made, entry), deadline=2.0)
+    engine = EmulatorEngine()
+    engine.run(evolve(request, deadline=0.1), lambda stage: None)  # translated
+    before = time.process_time()
+    outcome = engine.run(request, lambda stage: None)
+    assert time.process_time() - before < 2.0 + 2.0
+    assert (10, 10) in lines(outcome, request.sites), outcome.not_covered  # of different blocks
+    assert outcome.failure is None or "deadline" in outcome.failure
+
+
+def test_what_all_threads_of_a_block_wait_for_orders_them_at_once(tmp_path):
+    lanes = Lanes((64, 1, 1), (2, 1, 1), (0, 1))
+    order = Order(lanes)
+    first = lanes.block == 0
+    before = order.arrives()
+    arrived = np.where(first, order.arrives(), 0)
+    order.meet(arrived, first)
+    after = order.arrives()
+    a, b = np.array([0, 0, 0, 64]), np.array([63, 63, 64, 65])
+    at = np.array([before, int(arrived[0]) + 1, before, before])
+    assert order.gated(a, at, b, np.full(4, after)).tolist() == [True, False, False, False]
+    assert not order.crosses
+    order.meet(np.where(first, 0, order.arrives()), np.ones(128, bool))  # the other block tells this one
+    assert order.crosses and list(order.block_gates) == [0, 1]
+    part = np.arange(128) < 32
+    order.meet(np.where(part, order.arrives(), 0), first)  # half of a block tells all of it: no gate
+    assert len(order.block_gates[0]) == 1

@@ -128,6 +128,21 @@ def test_arguments_of_a_condition_are_used(tmp_path):
     assert made.trials[1].scalars["n"] == 77
 
 
+def test_pointers_into_one_buffer_are_passed_as_the_source_passes_them(tmp_path):
+    made = job(
+        tmp_path,
+        "__global__ void k(int* a, int* b, int n) { a[threadIdx.x] = b[threadIdx.x] + n; }\n"
+        "void launch(int* d, int n) { k<<<1, 64>>>(d, d + 2 * n, n); }\n",
+    )
+    trial = made.trials[0]
+    behind = 8 * trial.scalars.get("n", 64)
+    assert trial.placed == {"b": ("a", behind)}
+    a, b, _ = arguments(made.parameters, trial, first_sizes(made.parameters, trial), 0)
+    assert a.pointers[0][1] is b.pointers[0][1]
+    assert int.from_bytes(a.address(0, 1024), "little") == 1024
+    assert int.from_bytes(b.address(0, 1024), "little") == 1024 + behind
+
+
 def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_path):
     source = tmp_path / "a.cu"
     source.write_text(RACE.format(before="if (x[0] <= 5000 || m[3] + 1 != 201) return;", after=""))

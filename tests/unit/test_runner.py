@@ -161,7 +161,7 @@ def test_what_a_driver_keeps_for_ever_is_ended_soon_after_its_deadline(runner, t
     due: list[float] = []
     monkeypatch.setattr(runner_module, "receive", receive)
     result = runner.run(job)
-    assert result.problem is not None and "out of time" in result.problem
+    assert result.problem is not None and "when its time was over" in result.problem
     assert time.monotonic() - due[0] < 1
 
 
@@ -229,9 +229,9 @@ def test_the_deadline_counts_from_the_click_and_compiling_counts(runner, tmp_pat
     job = evolve(job, deadline=0.5, cache=tmp_path / "empty")
     before = time.monotonic()
     result = runner.run(job)
-    assert time.monotonic() - before < 0.5 + 2.5
+    assert time.monotonic() - before < 0.5 + 2.0
     assert result.problem is not None
-    assert "within its deadline of 0.5 s" in result.problem or "out of time" in result.problem
+    assert "within its deadline of 0.5 s" in result.problem or "when its time was over" in result.problem
 
 
 SEEN = RunOutcome("GPU", 0.1, 1, 1)
@@ -271,4 +271,4 @@ def test_what_was_seen_before_a_check_had_to_be_ended_is_kept(runner, tmp_path, 
     monkeypatch.setattr(runner, "_attempt", attempt)
     result = runner.run(job)
     assert len(result.results) == 1
-    assert result.problem is not None and "out of time" in result.problem
+    assert result.problem is not None and "out of memory" in result.problem

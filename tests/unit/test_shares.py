@@ -78,3 +78,36 @@ def test_what_is_decided_is_told_while_others_are_not(monkeypatch: pytest.Monkey
         analyzer.shutdown()
     assert [k.verdict for k in last.kernels] == [Verdict.RACE_FREE] * 2
     assert [k.verdict for k in told[0].kernels] == [Verdict.RACE_FREE, Verdict.UNDECIDED]
+
+
+ALIKE = """
+template <class T> __global__ void k(T* a, int n) {{
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) a[i{step}] = i;
+}}
+void run(float* a, int* b, double* c, int n) {{
+    k<<<n, 32>>>(a, n); k<<<n, 32>>>(b, n); k<<<n, 32>>>(c, n);
+}}
+"""
+
+
+@pytest.mark.parametrize(("step", "verdict"), [("", Verdict.RACE_FREE), (" / 2", Verdict.RACY)])
+def test_instances_that_are_alike_have_one_share(
+    monkeypatch: pytest.MonkeyPatch, step: str, verdict: Verdict
+) -> None:
+    asked: list[int] = []
+    begun = Shares.__init__
+
+    def noted(self: Shares, budget: int, kernels: int, again: bool) -> None:
+        asked.append(kernels)
+        begun(self, budget, kernels, again)
+
+    monkeypatch.setattr(Shares, "__init__", noted)
+    path, analyzer = Path("/nowhere/alike.cu"), Analyzer()
+    try:
+        analyzer.update(path, ALIKE.format(step=step))
+        report = analyzer.settle(path)
+    finally:
+        analyzer.shutdown()
+    assert [k.verdict for k in report.kernels] == [verdict] * 3
+    assert asked[0] < 3

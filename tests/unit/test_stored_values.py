@@ -208,6 +208,14 @@ def test_lanes_with_one_number_have_one_value(
         assert len(set(value[numbers == number])) == 1
 
 
+def test_what_is_computed_in_thousands_of_steps_is_taken_to_differ() -> None:
+    made = Data(0, "", made=(("load", 1, Float(32), None), (7,)))
+    assert len(set(EqualValues(64, 64).of(made).tolist())) == 1
+    for serial in range(1, 5000):
+        made = Data(serial, "", made=((BinaryOp.ADD, Float(32)), (made, 1)))
+    assert len(set(EqualValues(64, 64).of(made).tolist())) == 64
+
+
 # --------------------------------------------------------------------------- between blocks
 
 

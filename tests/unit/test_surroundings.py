@@ -372,3 +372,40 @@ def test_host_code_that_names_a_library_makes_the_instances_of_kernels(
     path = project(tmp_path, files) / "fill.cu"
     (kernel,) = check_text(path, path.read_text(), Settings()).kernels
     assert (kernel.name, kernel.verdict.value) == ("fill<View>", verdict)
+
+
+TENSORS = """
+template <typename T> __global__ void swap(T* p) {{
+    __shared__ T s[64];
+    s[threadIdx.x] = p[threadIdx.x];
+    __syncthreads();
+    p[threadIdx.x] = s[63 - threadIdx.x];
+}}
+void go(at::Tensor t) {{
+    {dispatch}(t.scalar_type(), "swap", [&] {{ swap<scalar_t><<<1, 64>>>(t.data_ptr<scalar_t>()); }});
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("dispatch", "types"),
+    [
+        ("AT_DISPATCH_FLOATING_TYPES", {"double", "float"}),
+        ("AT_DISPATCH_FLOATING_TYPES_AND_HALF", {"double", "float", "c10::__c10_half"}),
+        ("MY_OWN_DISPATCH", {"float"}),  # a guess
+    ],
+)
+def test_a_template_has_the_types_of_the_dispatch_around_its_launch(
+    tmp_path: Path, dispatch: str, types: set[str]
+) -> None:
+    root = project(tmp_path, {"k.cu": TENSORS.format(dispatch=dispatch)})
+    report = checked(root / "k.cu")
+    assert {kernel.name for kernel in report.kernels} == {f"swap<{type}>" for type in types}
+    assert {kernel.verdict for kernel in report.kernels} == {Verdict.RACE_FREE}
+
+
+@pytest.mark.parametrize("name", ["cuda/tile.h", "string_tile.h", "device_tile.cuh", "cuda_tile.h"])
+def test_headers_that_only_sound_like_the_toolkits_are_looked_for(tmp_path: Path, name: str) -> None:
+    text = SWAP.format(barrier="__syncthreads();").replace("tile.h", name)
+    root = project(tmp_path, {f"include/{name}": "#define TILE 128\n", "src/swap.cu": text})
+    assert verdicts(root / "src/swap.cu") == {"swap": Verdict.RACE_FREE}

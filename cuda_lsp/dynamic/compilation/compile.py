@@ -159,6 +159,15 @@ def compile_module(
     return CompiledModule(ptx, tokens, level, options.arch, took, text=text, headers=headers)
 
 
+def plan_ahead(source: Path, options: CompileOptions, toolkit: Toolkit, cache: Path) -> None:
+    """Ask nvcc for its plans of a file before its text is to be compiled. Raises OSError, Interrupted."""
+    (cache / "ptx").mkdir(parents=True, exist_ok=True)
+    for level in Level:
+        with scratch(cache / "ptx") as work:
+            end = time.monotonic() + _SECONDS
+            _Build(source.absolute(), "", options, level, toolkit, work, end, lambda: False).planned()
+
+
 @define
 class _Build:
     source: Path
@@ -174,15 +183,19 @@ class _Build:
     def run(self) -> tuple[str, TokenTable]:
         copy = self.work / self.source.name
         copy.write_text(f'#line 1 "{self.source}"\n{self.text}')
-        optimise = ["-Xcicc", "-O0"] if self.level is Level.O0 else []
-        command = [
-            str(self.toolkit.nvcc), "-ptx", "-lineinfo", "-x", "cu", f"-I{self.source.parent}",
-            *self.options.flags(), *optimise, copy.name, "-o", "module.ptx",
-        ]  # fmt: skip
-        stages = plan(command, self.work, self.deadline, self.cancelled)
+        stages = self.planned()
         if isinstance(stages, Done):
             raise CompileError([ToolError(f"nvcc refuses to compile: {_last_line(stages.output)}")])
         return self._replay(stages)
+
+    def planned(self) -> Plan | Done:
+        """nvcc's own plan, which does not depend on the text."""
+        optimise = ["-Xcicc", "-O0"] if self.level is Level.O0 else []
+        command = [
+            str(self.toolkit.nvcc), "-ptx", "-lineinfo", "-x", "cu", f"-I{self.source.parent}",
+            *self.options.flags(), *optimise, self.source.name, "-o", "module.ptx",
+        ]  # fmt: skip
+        return plan(command, self.work, self.deadline, self.cancelled)
 
     def _replay(self, stages: Plan) -> tuple[str, TokenTable]:
         tokens: TokenTable | None = None

@@ -90,6 +90,9 @@ class EmulatorEngine:
         """What runs the kernels, for people."""
         return DEVICE
 
+    def foresee(self, request: KernelRun) -> None:
+        """Nothing: what a run needs is made when it is needed."""
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute and check one launch. Raises EngineUnavailable when the kernel cannot be emulated."""
         progress("translating")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ Array = Any
 START = 1 << 28  # where a program's own code and heap are not
 SIZE = 1 << 30
 _ALIGNMENT = 512
+_MANAGED = ".managed"  # an attribute of variables that all devices share
 _HOLES: int = getattr(mmap, "MADV_REMOVE", 0)
 
 
@@ -106,6 +107,7 @@ class Heap:
         self._regions: dict[int, Region] = {}
         self._free: dict[int, list[int]] = {}
         self._variables: dict[str, Region] = {}
+        self._of_devices = {0: self._variables}
         self._windows: _Windows | None = None
         self._retired: list[Region] = []
 
@@ -180,6 +182,17 @@ class Heap:
         for variable in new:
             if variable.initialiser:
                 initialise(self.data, addresses, variable, addresses[variable.name])
+
+    def turn_to(self, device: int, modules: Sequence[PtxModule]) -> None:
+        """Have the variables of a device, which has its own of all but managed ones. Raises TooMuchMemory."""
+        if device not in self._of_devices:
+            first = self._of_devices[0]
+            keys = {_key(v) for m in modules for v in m.variables.values() if _MANAGED in v.text}
+            self._variables = {key: region for key, region in first.items() if key in keys}
+            for module in modules:
+                self.declare(module)
+            self._of_devices[device] = self._variables
+        self._variables = self._of_devices[device]
 
     def variable(self, name: str) -> Region | None:
         """Where a variable of some module lies."""

@@ -293,8 +293,8 @@ def _store_argument(memory: Memory, argument: Argument, start: int, size: int) -
     for at, buffer in argument.pointers:
         region = memory.buffers[buffer.name]
         memory.data[region.start : region.start + region.size] = buffer.data
-        pointer = np.array([region.start + buffer.offset], np.uint64).view(np.uint8)
-        memory.data[start + at : start + at + 8] = pointer
+        pointer = argument.address(at, region.start)
+        memory.data[start + at : start + at + 8] = np.frombuffer(pointer, np.uint8)
 
 
 def initialise(data: Array, symbols: Mapping[str, int], variable: PtxVariable, start: int) -> None:

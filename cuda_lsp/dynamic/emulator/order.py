@@ -121,6 +121,8 @@ class Order:
     near: Array = None  # threads that fenced at all, also for their block only
     fenced_at: Array = None  # when each thread last fenced for other blocks, 0: never
     gates: dict[int, list[tuple[int, int]]] = field(factory=dict[int, list[tuple[int, int]]])
+    block_gates: dict[int, list[tuple[int, int]]] = field(factory=dict[int, list[tuple[int, int]]])
+    crosses: bool = False  # some event tells threads of other blocks
     published: dict[int, Published] = field(factory=dict[int, Published])
     reached: dict[tuple[int, int], _Spread] = field(factory=dict[tuple[int, int], _Spread])
     reached_at: int = 0
@@ -162,8 +164,25 @@ class Order:
     def meet(self, arrived: Array, after: Array) -> None:
         """Threads pass a barrier. ``arrived``: when each thread came to it, 0: not; ``after``: flags."""
         self.sequence += 1
-        before = np.flatnonzero(arrived)
-        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after)))
+        before, behind = np.flatnonzero(arrived), np.flatnonzero(after)
+        self._add(Event(self.sequence, before, arrived[before], behind))
+        for block in self._wholly_in(before, behind):
+            first = int(arrived[self.lanes.block == block].min())
+            self.block_gates.setdefault(block, []).append((first, self.sequence))
+
+    def _add(self, event: Event) -> None:
+        self.events.append(event)
+        block = self.lanes.block
+        self.crosses = self.crosses or len({*block[event.before].tolist(), *block[event.after].tolist()}) > 1
+
+    def _wholly_in(self, before: Array, behind: Array) -> list[int]:
+        """Blocks of which every thread is in both."""
+        size = self.lanes.per_block
+        if len(before) < size or len(behind) < size:
+            return []
+        counts = (np.bincount(self.lanes.block[threads], minlength=1) for threads in (before, behind))
+        ours, theirs = (set(np.flatnonzero(count == size).tolist()) for count in counts)
+        return sorted(ours & theirs)
 
     def block_barrier(self, lanes: Array | None) -> None:
         """Whole blocks pass a barrier. ``lanes``: their threads, None: all."""
@@ -202,7 +221,7 @@ class Order:
             if known is not None and seen and known.learned.get(thread) != known.version:
                 known.learned[thread] = known.version
                 until = [known.told[other][0] for other in seen]
-                self.events.append(Event(self.sequence, seen, until, np.array([thread])))
+                self._add(Event(self.sequence, seen, until, np.array([thread])))
             if not publishing[thread]:
                 continue
             if known is None:
@@ -226,6 +245,8 @@ class Order:
 
     def forget(self, sequence: int) -> None:
         """Nobody will ask for accesses before ``sequence``."""
+        for block, gates in self.block_gates.items():
+            self.block_gates[block] = [gate for gate in gates if gate[1] >= sequence]
         self.warps.forget(sequence)
         self.blocks.forget(sequence)
         del self.events[: bisect_left(self.events, sequence, key=_sequence)]
@@ -246,11 +267,13 @@ class Order:
         """Whether a gate lies between accesses of these threads at these times, ``(k,)`` flags: what can be
         told of many pairs at once."""
         first, last = np.minimum(at_a, at_b), np.maximum(at_a, at_b)
-        cluster, found = self.lanes.cluster, np.zeros(len(a), bool)
-        for number, gates in self.gates.items():
-            mine = np.flatnonzero((cluster[a] == number) & (cluster[b] == number))
-            begun, ended = np.array([*gates, (_NEVER, _NEVER)]).T
-            found[mine] = ended[np.searchsorted(begun, first[mine], "right")] <= last[mine]
+        found = np.zeros(len(a), bool)
+        for groups, kept in ((self.lanes.cluster, self.gates), (self.lanes.block, self.block_gates)):
+            for number, gates in kept.items():
+                mine = np.flatnonzero((groups[a] == number) & (groups[b] == number))
+                begun, ended = np.array([*sorted(gates), (_NEVER, _NEVER)]).T
+                soonest = np.minimum.accumulate(ended[::-1])[::-1]  # of those that begin no earlier
+                found[mine] |= soonest[np.searchsorted(begun, first[mine], "right")] <= last[mine]
         return found
 
     def rounds(self, threads: Array, at: Array) -> Array:

@@ -66,7 +66,7 @@ class Block:
 class Program:
     """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
 
-    ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
+    ``grid_wide``: its blocks wait for one another as those of a cooperative launch may: all run together.
     ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures. ``constants``: what
     names in the text of its blocks stand for. ``tables``: the program as the C engine reads it.
     """

@@ -44,10 +44,9 @@ class Services(Accesses):
         self.matrices = Matrices(here)
         self.images = Images(here)
         self.device_launches = DeviceLaunches(here)
-        if self.program.grid_wide:
-            workspace = self.memory.workspace
-            self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)
-            self.lanes.registers["%envreg2"] = np.uint32(workspace & 0xFFFFFFFF)
+        workspace = self.memory.workspace
+        self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)
+        self.lanes.registers["%envreg2"] = np.uint32(workspace & 0xFFFFFFFF)
 
     # --------------------------------------------------------------- registers and addresses
 

@@ -23,6 +23,7 @@ from cuda_lsp.dynamic.ptx.flatten import (
     Untranslatable,
     flatten,
 )
+from cuda_lsp.dynamic.ptx.functions import POLLS, meets_in_grid
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, meets_lanes, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, RegisterOperand, parse_operand
@@ -41,7 +42,6 @@ SEMANTICS: Mapping[str, memory_ops.Emit] = {
 
 _WHOLE_WARP = 0xFFFFFFFF
 _REGISTER = re.compile(r"%[\w$.]+")
-_POLLS = {"cas", "exch", "volatile", "acquire"}
 _JUMPS = (Role.JUMP, Role.LEAVE)
 _ENDS = (*_JUMPS, Role.WARP_BARRIER)  # lanes may leave one from elsewhere: nothing else is in its block
 
@@ -57,8 +57,8 @@ def translate(module: PtxModule, entry: str) -> Program:
     constants = _globals(kernel)
     program = Program(kernel, module, [], [stored_name(kernel.registers[r]) for r in numbers], numbers)
     program.sites = [(flat.function, flat.index, flat.calls) for flat in kernel.instructions]
-    program.grid_wide = any("%envreg2" in flat.code.operands for flat in kernel.instructions)
-    program.polls = any(_POLLS & set(flat.code.modifiers) for flat in kernel.instructions)
+    program.grid_wide = meets_in_grid(flat.code for flat in kernel.instructions)
+    program.polls = any(POLLS & set(flat.code.modifiers) for flat in kernel.instructions)
     program.fetches = any(flat.code.base == "tex" for flat in kernel.instructions)
     sources: list[str] = []
     shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []

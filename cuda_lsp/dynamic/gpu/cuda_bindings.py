@@ -92,6 +92,7 @@ class BindingsDevice:
     architecture: int
     shared_limit: int
     multiprocessors: int
+    threads_at_once: int
     allowance: Allowance = field(factory=lambda: Allowance(1 << 62))
 
     @property
@@ -216,8 +217,6 @@ class BindingsCode:
     def _check_local_memory(self, function: Any) -> None:
         """The driver reserves it for as many threads as the device holds at once."""
         calls, driver = self.device.calls, self.device.calls.driver
-        most = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
-        threads = int(calls("cuDeviceGetAttribute", most, self.device.handle))
         local = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
         each = int(calls("cuFuncGetAttribute", local, function))
-        self.device.allowance.check(each * threads * self.device.multiprocessors)
+        self.device.allowance.check(each * self.device.threads_at_once * self.device.multiprocessors)

@@ -93,6 +93,11 @@ class Device(Protocol):
         ...
 
     @property
+    def threads_at_once(self) -> int:
+        """Of a multiprocessor, at most."""
+        ...
+
+    @property
     def error(self) -> type[Exception]:
         """What its calls raise when a kernel failed or the driver refuses; the context may be lost then."""
         ...

@@ -8,19 +8,22 @@ process: a kernel that hangs or faults leaves the CUDA context unusable, so afte
 from __future__ import annotations
 
 import atexit
+import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from attrs import define
+from attrs import define, evolve
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.cuda_bindings import BindingsDevice, Calls, Context, DriverError
 from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.gpu.plan import blocks_of
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -29,6 +32,7 @@ from cuda_lsp.dynamic.runs import (
     KernelRun,
     RunOutcome,
 )
+from cuda_lsp.model import Dim3
 
 INSTALL = (
     "install NVIDIA's wheels, which need a driver alone (`pip install 'cuda-lsp[gpu-wheels]'`), or PyCUDA,"
@@ -59,7 +63,7 @@ def open_engine(nvcc: Path | None = None) -> GpuEngine:
 def device_architecture() -> int:
     """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
     if library() == BINDINGS:
-        calls, handle = _first_device()
+        calls, handle = _device(0)
         return _bindings_capability(calls, handle)
     cuda = _driver()
     try:
@@ -77,11 +81,11 @@ def open_device(toolkit: Toolkit) -> RealDevice:
     return _opened(toolkit, lambda handle: handle.make_context())
 
 
-def open_primary(toolkit: Toolkit) -> RealDevice:
-    """Device 0 with the context that the runtime uses in this process, not current yet."""
+def open_primary(toolkit: Toolkit, number: int = 0) -> RealDevice:
+    """A device with the context that the runtime uses in this process, not current yet."""
     if library() == BINDINGS:
-        return _bindings_device(toolkit)
-    return _opened(toolkit, lambda handle: handle.retain_primary_context())
+        return _bindings_device(toolkit, number)
+    return _opened(toolkit, lambda handle: handle.retain_primary_context(), number)
 
 
 def library() -> str:
@@ -103,38 +107,42 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
+def _opened(toolkit: Toolkit, enter: Callable[[Any], Any], number: int = 0) -> PycudaDevice:
     cuda = _driver()
     try:
-        handle = cuda.Device(0)
+        handle = cuda.Device(number)
         architecture = _capability(handle)
         context = enter(handle)
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     attribute = cuda.device_attribute
-    shared = int(handle.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
-    multiprocessors = int(handle.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+    names = ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MULTIPROCESSOR_COUNT", "MAX_THREADS_PER_MULTIPROCESSOR")
+    shared, count, threads = (int(handle.get_attribute(getattr(attribute, name))) for name in names)
     name = str(handle.name())
-    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
+    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, count, threads)
 
 
-def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
-    calls, handle = _first_device()
+def _bindings_device(toolkit: Toolkit, number: int = 0) -> BindingsDevice:
+    calls, handle = _device(number)
     architecture, driver = _bindings_capability(calls, handle), calls.driver.CUdevice_attribute
     try:
         context = Context(calls, calls("cuDevicePrimaryCtxRetain", handle))
-        shared = calls(
-            "cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle
+        shared, count, threads = (
+            int(calls("cuDeviceGetAttribute", attribute, handle))
+            for attribute in (
+                driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                driver.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )
         )
-        count = calls("cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle)
         name = bytes(calls("cuDeviceGetName", 256, handle)).split(b"\0")[0].decode()
     except (DriverError, TooMuchMemory) as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
-    return BindingsDevice(calls, handle, context, toolkit, name, architecture, int(shared), int(count))
+    return BindingsDevice(calls, handle, context, toolkit, name, architecture, shared, count, threads)
 
 
-def _first_device() -> tuple[Calls, Any]:
-    """NVIDIA's bindings, once they see a device, and that device. Raises EngineUnavailable."""
+def _device(number: int) -> tuple[Calls, Any]:
+    """NVIDIA's bindings, once they see a device, and one of them. Raises EngineUnavailable."""
     bindings: Any = import_module(_LIBRARIES[BINDINGS])
     calls = Calls(bindings)
     try:
@@ -147,7 +155,7 @@ def _first_device() -> tuple[Calls, Any]:
             )
         if int(calls("cuDeviceGetCount")) == 0:
             raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
-        return calls, calls("cuDeviceGet", 0)
+        return calls, calls("cuDeviceGet", number)
     except DriverError as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     except RuntimeError as error:  # they look for the driver's library on the first call
@@ -217,12 +225,46 @@ class GpuEngine:
         if isinstance(self.card, RealDevice) and self.usable:
             self.card.allow(most)
 
+    def foresee(self, request: KernelRun) -> None:
+        """Assemble the code of a later run, in a thread of the caller's."""
+        if not isinstance(self.card, RealDevice) or not self.usable:
+            return
+        self.card.context.push()
+        try:
+            with suppress(AssemblyError, GridTooLarge, TooMuchMemory, self.card.error):  # told by the run
+                Launch(self.card, self._toolkit, request, read_module(request.ptx)).assemble()
+        finally:
+            self.card.context.pop()
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch, instrumented. Failures are in the outcome; ``usable``: others may follow."""
-        module = read_module(request.ptx)
-        launch = Launch(self.card, self._toolkit, request, module)
+        launch = Launch(self.card, self._toolkit, request, read_module(request.ptx))
         if not self.usable:
             return launch.failed("not run: an earlier kernel left the GPU unusable for this process")
+        try:
+            return self._run(launch, progress)
+        except GridTooLarge as error:
+            return self._run_in_part(launch, progress) or launch.failed(str(error))
+
+    def _run_in_part(self, launch: Launch, progress: Callable[[str], None]) -> RunOutcome | None:
+        """The kernel as a smaller grid, which fits on the GPU at once; None: even that does not end well."""
+        request = launch.request
+        grid = smaller_grid(request.launch.grid or (1, 1, 1), request.cluster, self.card.multiprocessors)
+        smaller = evolve(request, launch=evolve(request.launch, grid=grid), blocks=None)
+        try:
+            outcome = self._run(Launch(self.card, self._toolkit, smaller, launch.module), progress)
+        except GridTooLarge:
+            return None
+        if outcome.failure is not None:
+            return None
+        told = (
+            f"blocks beyond the {math.prod(grid):,} that were run as a grid of their own: the"
+            f" {blocks_of(request):,} of this cooperative launch do not fit on the GPU at once"
+        )
+        return evolve(outcome, blocks_total=blocks_of(request), not_covered=(*outcome.not_covered, told))
+
+    def _run(self, launch: Launch, progress: Callable[[str], None]) -> RunOutcome:
+        """Raises GridTooLarge."""
         progress("instrumenting")
         try:
             launch.prepare()
@@ -230,7 +272,7 @@ class GpuEngine:
             outcome = launch.execute(self.keep_results)
         except AssemblyError as error:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
-        except (GridTooLarge, TooMuchMemory) as error:
+        except TooMuchMemory as error:
             return launch.failed(str(error))
         except self.card.error as error:
             self.usable = False
@@ -251,3 +293,12 @@ class GpuEngine:
             launch.empty_shadows()
             outcomes.append(launch.execute(keep_results=False, lead=_LEAD))
         return outcomes
+
+
+def smaller_grid(grid: Dim3, cluster: Dim3, most: int) -> Dim3:
+    """With at most so many blocks, in whole clusters; rows and planes of blocks stay as wide as may be."""
+    most = max(1, most // math.prod(cluster))
+    x = min(grid[0] // cluster[0], most)
+    y = min(grid[1] // cluster[1], most // x)
+    z = min(grid[2] // cluster[2], most // (x * y))
+    return x * cluster[0], y * cluster[1], z * cluster[2]

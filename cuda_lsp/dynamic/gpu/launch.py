@@ -15,13 +15,13 @@ from attrs import astuple, define, evolve, field
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu import records
-from cuda_lsp.dynamic.gpu.device import Code, Device, Start
+from cuda_lsp.dynamic.gpu.device import Code, Device, Ended, GridTooLarge, Start
 from cuda_lsp.dynamic.gpu.memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.gpu.plan import MEMORY_SHARE, Order, Plan, blocks_of
 from cuda_lsp.dynamic.gpu.quiet import Likely, Shadow, likely
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.bank_probe import HIT_COPIES, PATTERN_BYTES, PATTERNS
-from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
+from cuda_lsp.dynamic.instrumentation.detector import assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     instrument,
@@ -51,7 +51,8 @@ from cuda_lsp.model import Space
 class Launch:
     """One launch: its device memory and the shape of its shadow.
 
-    ``host``: the program that made the launch; without one the kernel runs on buffers of our own.
+    ``host``: the program that made the launch; without one the kernel runs on buffers of our own. ``tight``:
+    its blocks did not find a place at once, and now take less of a multiprocessor.
     """
 
     device: Device
@@ -60,6 +61,7 @@ class Launch:
     module: PtxModule
     host: HostMemory | None = None
     hung: bool = False
+    tight: bool = False
     not_covered: list[str] = field(factory=list[str])
     memory: DeviceMemory = field(init=False)
     code: Code = field(init=False)
@@ -72,21 +74,38 @@ class Launch:
 
     def prepare(self) -> None:
         """Everything up to the launch. Raises EngineUnavailable, AssemblyError, the device's errors."""
+        watch = self._instrument()
+        assert self.made is not None
+        self.code = self.device.load(self.made.text, self._target, self.plan.cooperative)
+        self._place_memory()
+        self._place_records(watch)
+
+    def _instrument(self) -> Watch:
         if launches_kernels(self.module, self.request.entry):
             raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
         known = len(self.host.allocations) if self.host is not None else 0
         allocations = self.host.allocations if self.host is not None else None
         self.likely = likely(self.module, self.request, allocations)
-        plan = self.plan = Plan(self.device, self.request, self.module, known, self.likely, self.not_covered)
+        plan = self.plan = Plan(
+            self.device, self.request, self.module, known, self.likely, self.tight, self.not_covered
+        )
         watch = plan.watch()
         module = self._for_device()
         parts = plan.layout.clocks, bool(watch.widths)
         detector = detector_ptx(self.toolkit, self._detector_architecture, *parts)
         self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
-        self.code = self.device.load(self.made.text, module.target.split(",")[0], plan.cooperative)
-        self._place_memory()
-        self._place_records(watch)
+        return watch
+
+    def assemble(self) -> None:
+        """The code alone, for a launch that is to come. Raises what ``prepare`` raises."""
+        self._instrument()
+        assert self.made is not None
+        assembled(self.made.text, self.toolkit, self._target)
+
+    @property
+    def _target(self) -> str:
+        return self._for_device().target.split(",")[0]
 
     def _for_device(self) -> PtxModule:
         """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""
@@ -231,10 +250,31 @@ class Launch:
 
     def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
         """Launch and wait. ``lead``: bytes cleared first, so that the time holds no wait for the host."""
+        try:
+            ended = self._launched(lead)
+        except GridTooLarge:
+            if self.tight:
+                raise
+            self._tighten()
+            ended = self._launched(lead)
+        if ended.seconds is None:
+            self.hung = True
+            where = records.each_thread(ended.rescued, len(self.plan.blocks), self.plan.layout.threads)
+            return self._stuck(ended.output, where)
+        self.seconds = ended.seconds
+        return self._outcome(ended.output, keep_results)
+
+    def _tighten(self) -> None:
+        """Nothing ran yet: once more, with blocks that leave as much room for others as they can."""
+        self.tight = True
+        self.not_covered.clear()
+        self.prepare()
+
+    def _launched(self, lead: int) -> Ended:
         request = self.request
         if lead and "lead" not in self.memory.allocations:
             self.memory.allocate("lead", lead)
-        ended = self.code.launch(
+        return self.code.launch(
             Start(
                 entry=request.entry,
                 grid=request.launch.grid or (1, 1, 1),
@@ -246,12 +286,6 @@ class Launch:
                 lead=(self.memory.start("lead"), lead) if lead else None,
             )
         )
-        if ended.seconds is None:
-            self.hung = True
-            where = records.each_thread(ended.rescued, len(self.plan.blocks), self.plan.layout.threads)
-            return self._stuck(ended.output, where)
-        self.seconds = ended.seconds
-        return self._outcome(ended.output, keep_results)
 
     # ------------------------------------------------------------------------------------ after
 

@@ -84,8 +84,7 @@ class DeviceMemory:
         for parameter, argument in zip(self.module.functions[entry].params, arguments, strict=True):
             value = bytearray(argument.value)
             for offset, buffer in argument.pointers:
-                address = self.placed[id(buffer)][1] + buffer.offset
-                value[offset : offset + 8] = address.to_bytes(8, "little")
+                value[offset : offset + 8] = argument.address(offset, self.placed[id(buffer)][1])
             values.append((parameter.alignment, bytes(value)))
         return values
 

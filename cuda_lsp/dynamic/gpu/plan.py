@@ -22,7 +22,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
 from cuda_lsp.dynamic.ptx.flatten import DEVICE_RUNTIME
-from cuda_lsp.dynamic.ptx.functions import has_loops, most_held, reached_from
+from cuda_lsp.dynamic.ptx.functions import has_loops, meets_in_grid, most_held, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
@@ -32,7 +32,8 @@ from cuda_lsp.model import Space
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
-_MOST_THREADS, _MOST_BLOCKS = 2048, 32  # of a multiprocessor
+_MOST_THREADS = 2048  # of a multiprocessor
+_FEWEST_THREADS = 64  # of a block that fills a multiprocessor: it has no room for more blocks than that
 _BUSY = 24  # accesses to shared memory
 _ROOM = (
     (24, 2048),
@@ -65,8 +66,8 @@ class Plan:
     ``layout``: of each block's shadow. ``dynamic``: bytes of dynamic shared memory that the launch gets;
     ``static_bound``: of static memory, at most. ``blocks``: the linear numbers of those that are checked;
     ``total_blocks``: of the grid. ``names``: the kernel's shared variables. ``partial``: some barrier leaves
-    threads out. ``cooperative``: the kernel asks for what only a cooperative launch has, a place where all
-    blocks meet.
+    threads out. ``cooperative``: all blocks run at once, as the program's launch says, or because they meet
+    where only those of such a launch can. ``tight``: a block takes as little of a multiprocessor as it can.
     """
 
     device: Device
@@ -74,6 +75,7 @@ class Plan:
     module: PtxModule
     known: int = 0
     likely: Likely = field(factory=Likely)
+    tight: bool = False
     not_covered: list[str] = field(factory=list[str])
 
     def __attrs_post_init__(self) -> None:
@@ -82,7 +84,11 @@ class Plan:
         for function in functions:
             if function.body is None and function.name.startswith(("_Z", DEVICE_RUNTIME)):
                 raise EngineUnavailable(f"not checked on the GPU: {_lacking(function.name)}")
-        self.cooperative = any("%envreg" in i.operands for f in functions for i in f.instructions())
+        self.cooperative = (
+            meets_in_grid(i for f in functions for i in f.instructions())
+            if request.together is None
+            else request.together
+        )
         self.total_blocks = blocks_of(request)
         if self.total_blocks > _MOST_NUMBERED:
             raise EngineUnavailable(
@@ -143,11 +149,12 @@ class Plan:
     @property
     def _resident(self) -> int:
         """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
-        threads = self.layout.threads
+        threads, device = self.layout.threads, self.device
         wanted = self._wanted_threads // threads
         if self.cooperative:
-            wanted = max(wanted, -(-self.total_blocks // self.device.multiprocessors))
-        return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+            wanted = max(wanted, -(-self.total_blocks // device.multiprocessors))
+        most = device.threads_at_once // max(threads, _FEWEST_THREADS)
+        return max(1, most if self.tight else min(wanted, most))
 
     @property
     def _wanted_threads(self) -> int:
@@ -207,9 +214,10 @@ class Plan:
             ),
         )
         self.dynamic = layout.dynamic_bytes
-        if self.static_bound + self.dynamic > self._shared_room:
-            layout = evolve(layout, in_global=True)
-            self.dynamic = layout.dynamic_bytes
+        for elsewhere in ({"in_global": True}, {"in_global": True, "stamps_in_global": True}):
+            if self.tight or self.static_bound + layout.dynamic_bytes > self._shared_room:
+                layout = evolve(layout, **elsewhere)
+        self.dynamic = layout.dynamic_bytes
         if not (request.races and self._watches_anything()):
             self.dynamic = layout.user_dynamic
         return layout
@@ -230,7 +238,7 @@ class Plan:
     @property
     def cells_stride(self) -> int:
         """Bytes of a block's cells, where they lie in global memory."""
-        return 4 * self.layout.plane
+        return self.layout.global_bytes
 
     @property
     def knowledge_stride(self) -> int:

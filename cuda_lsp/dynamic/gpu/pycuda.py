@@ -49,6 +49,7 @@ class PycudaDevice:
     architecture: int
     shared_limit: int
     multiprocessors: int
+    threads_at_once: int
     allowance: Allowance = field(factory=lambda: Allowance(1 << 62))
 
     @property
@@ -120,10 +121,8 @@ class PycudaCode:
         """The driver reserves it for as many threads as the device holds at once."""
         if isinstance(function, _CooperativeFunction):
             return
-        attributes = self.device.driver.device_attribute
-        threads = self.device.handle.get_attribute(attributes.MAX_THREADS_PER_MULTIPROCESSOR)
         each = function.get_attribute(self.device.driver.function_attribute.LOCAL_SIZE_BYTES)
-        self.device.allowance.check(int(each) * int(threads) * self.device.multiprocessors)
+        self.device.allowance.check(int(each) * self.device.threads_at_once * self.device.multiprocessors)
 
     def launch(self, start: Start) -> Ended:
         """As ``Code.launch``. What the launch uses is kept, for a kernel that hangs goes on using it."""

@@ -408,7 +408,7 @@ class _Rewriter:
             self.not_covered.append(sentence)
         yield evolve(instruction, operands=", ".join(parts))
         if self.watch.races and self.watch.layout.calls:
-            yield Verbatim("\t" + shadow.reload_stamp())
+            yield Verbatim("\t" + shadow.reload_stamp(self.watch.layout))
 
     # --------------------------------------------------------------------------------- accesses
 

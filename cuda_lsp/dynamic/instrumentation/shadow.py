@@ -26,8 +26,8 @@ class ShadowLayout:
     Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread, if
     the kernel ``calls`` functions that have to find it, and, unless ``in_global``, one cell a granule of
     ``1 << granule_shift`` bytes: first all their readers, then the writers, the other readers and the
-    atomics, a ``plane`` each. ``static_bytes``: of the kernel, at most. ``sampled``: not all blocks are
-    checked.
+    atomics, a ``plane`` each. Blocks that leave no room for stamps either have them behind their cells
+    (``stamps_in_global``). ``static_bytes``: of the kernel, at most. ``sampled``: not all blocks are checked.
     """
 
     block: tuple[int, int, int]
@@ -40,6 +40,7 @@ class ShadowLayout:
     static_bytes: int = 0
     sampled: bool = True
     calls: bool = True
+    stamps_in_global: bool = False  # with the cells
 
     @property
     def threads(self) -> int:
@@ -54,14 +55,22 @@ class ShadowLayout:
     @property
     def cells_offset(self) -> int:
         """From the start of dynamic shared memory, bytes; of no use where the cells are ``in_global``."""
-        stamps = self.threads * STAMP_BYTES if self.calls else 0
-        return self.stamps_offset + (stamps + 15) // 16 * 16
+        return self.stamps_offset + (0 if self.stamps_in_global else self._stamps_bytes)
+
+    @property
+    def _stamps_bytes(self) -> int:
+        return (self.threads * STAMP_BYTES + 15) // 16 * 16 if self.calls else 0
 
     @property
     def plane(self) -> int:
         """Bytes of one part of all cells."""
         user = self.static_bytes + self.stamps_offset
         return ((-(-user >> self.granule_shift) + 17) & ~1) * STAMP_BYTES
+
+    @property
+    def global_bytes(self) -> int:
+        """What a block whose cells are ``in_global`` has there."""
+        return 4 * self.plane + (self._stamps_bytes if self.stamps_in_global else 0)
 
     @property
     def dynamic_bytes(self) -> int:
@@ -72,9 +81,10 @@ class ShadowLayout:
 def function_registers(layout: ShadowLayout) -> str:
     """Declared once a function: the thread's stamp and where its shadow lies."""
     cells = "b64" if layout.in_global else "b32"
+    stamp = "b64" if layout.stamps_in_global else "b32"
     return (
-        "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
-        f" .reg .b32 {', '.join(map(limit_of, _WIDTHS))};"
+        "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
+        f" .reg .{stamp} %clsp_self; .reg .b32 {', '.join(map(limit_of, _WIDTHS))};"
         f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where, %clsp_at; .reg .b32 %clsp_held;"
     )
 
@@ -118,7 +128,7 @@ def bounds_prologue(layout: ShadowLayout, names: tuple[str, ...]) -> str:
 
 def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> Iterator[str]:
     x, y, _ = layout.block
-    yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
+    yield "{ .reg .b32 %t, %u, %w; .reg .b64 %q, %s;"
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
     yield from _window(layout, names)
@@ -126,17 +136,21 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
     yield f"mul.wide.u32 %q, %u, {4 * WHERE_WORDS * -(-layout.threads // 32)};"
     yield "add.u64 %clsp_where, %clsp_where, %q;"
-    yield "shr.u32 %clsp_self, %t, 5; add.u32 %clsp_self, %clsp_self, %t;"  # a word more for each warp
-    yield "mul.wide.u32 %q, %clsp_self, 4; add.u64 %clsp_where, %clsp_where, %q;"
-    yield "mov.u32 %clsp_self, clsp_dynamic;"
+    yield "shr.u32 %w, %t, 5; add.u32 %w, %w, %t;"  # a word more for each warp
+    yield "mul.wide.u32 %q, %w, 4; add.u64 %clsp_where, %clsp_where, %q;"
+    yield "mov.u32 %w, clsp_dynamic;"
     if layout.in_global:
         yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
         yield f"ld.const.u64 %s, [clsp_control+{control['cells_stride']}];"
         yield "cvt.u64.u32 %q, %u; mad.lo.u64 %clsp_cells, %q, %s, %clsp_cells;"
     else:
-        yield f"add.u32 %clsp_cells, %clsp_self, {layout.cells_offset};"
-    yield f"add.u32 %clsp_self, %clsp_self, {layout.stamps_offset};"
-    yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
+        yield f"add.u32 %clsp_cells, %w, {layout.cells_offset};"
+    if layout.stamps_in_global:
+        yield f"add.u64 %q, %clsp_cells, {4 * layout.plane};"
+        yield f"mad.wide.u32 %clsp_self, %t, {STAMP_BYTES}, %q;"
+    else:
+        yield f"add.u32 %w, %w, {layout.stamps_offset};"
+        yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %w;"
 
 
 _BLOCK_NUMBER = (
@@ -176,17 +190,23 @@ def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tupl
 
 def function_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:
     """First statements of a called function: find the caller's state again."""
-    return "\t" + "\n\t".join((*_places(layout, control, names), "}", reload_stamp()))
+    return "\t" + "\n\t".join((*_places(layout, control, names), "}", reload_stamp(layout)))
 
 
 def keep_stamp(layout: ShadowLayout) -> str:
     """After the stamp has changed: for functions that are called."""
-    return "st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi};" if layout.calls else ""
+    return (
+        f"st.{_space_of_stamps(layout)}.v2.b32 [%clsp_self], {{%clsp_lo, %clsp_hi}};" if layout.calls else ""
+    )
 
 
-def reload_stamp() -> str:
+def reload_stamp(layout: ShadowLayout) -> str:
     """After a call: the callee may have passed barriers."""
-    return "ld.shared.v2.b32 {%clsp_lo, %clsp_hi}, [%clsp_self];"
+    return f"ld.{_space_of_stamps(layout)}.v2.b32 {{%clsp_lo, %clsp_hi}}, [%clsp_self];"
+
+
+def _space_of_stamps(layout: ShadowLayout) -> str:
+    return "global" if layout.stamps_in_global else "shared"
 
 
 def tell_addresses(offset: int, names: tuple[str, ...]) -> str:

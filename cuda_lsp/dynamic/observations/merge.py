@@ -47,7 +47,7 @@ def with_all(report: KernelReport, seen: Sequence[Seen], told: Sequence[str] = (
         return report
     findings = list(report.findings)
     for one in seen:
-        _add(findings, one, report.name)
+        _add(findings, one, report)
     own = [one for one in seen if not one.instance]
     # A run under a condition may end early because its contents were made up: the others count all the same.
     if own and all(_complete(one.result) for one in own):
@@ -57,6 +57,7 @@ def with_all(report: KernelReport, seen: Sequence[Seen], told: Sequence[str] = (
     racy = racy or any(trial.races.flags for one in seen for trial in one.result.results)
     findings.sort(key=lambda f: (f.site.range, f.code.value))
     said = dict.fromkeys((*told, *(note for one in seen if one.adds for note in _notes(one))))
+    said |= dict.fromkeys(_unseen(findings, own[0].result.device) if own else ())
     new = tuple(note for note in said if note not in report.reasons)
     return evolve(
         report,
@@ -67,12 +68,13 @@ def with_all(report: KernelReport, seen: Sequence[Seen], told: Sequence[str] = (
     )
 
 
-def _add(findings: list[Finding], seen: Seen, kernel: str) -> None:
+def _add(findings: list[Finding], seen: Seen, report: KernelReport) -> None:
     """Confirm what a run saw, and add what is new."""
     result, known = seen.result, len(findings)
-    name = seen.instance or kernel
+    name = seen.instance or report.name
+    doubted = report.verdict is Verdict.UNDECIDED
     for race, trial in all_races(result, seen.instance):
-        confirm(findings, race, name, seen.shapes, trial)
+        confirm(findings, race, name, seen.shapes, trial, doubted=doubted)
     for trial in result.results:
         for fault in trial.races.faults:
             add_fault(findings, fault, result, trial, name)
@@ -82,6 +84,13 @@ def _add(findings: list[Finding], seen: Seen, kernel: str) -> None:
             add_conflict(findings, banks, result, trial, name)
     if not seen.adds:
         del findings[known:]
+
+
+def _unseen(findings: Iterable[Finding], device: str) -> Iterator[str]:
+    """Races that are proved and were not seen, which stay what they are."""
+    proved = (f for f in findings if f.code in RACES and f.status is Status.PROVED and not f.same_value)
+    for line in sorted({f.site.range.start.line for f in proved}):
+        yield f"the race proved on line {line} was not seen on {device}: a run shows one order of many"
 
 
 def _complete(result: CheckResult) -> bool:

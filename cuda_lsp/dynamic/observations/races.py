@@ -31,6 +31,7 @@ from cuda_lsp.model import (
     Space,
     Status,
     Witness,
+    severity_of,
 )
 from cuda_lsp.source_names import called
 
@@ -120,9 +121,18 @@ def _kind(early: Mode, late: Mode) -> RaceKind:
 
 
 def confirm(
-    findings: list[Finding], race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: TrialResult
+    findings: list[Finding],
+    race: _Race,
+    kernel: str,
+    shapes: Mapping[str, Shape],
+    trial: TrialResult,
+    *,
+    doubted: bool = False,
 ) -> None:
-    """Change, in place, the finding that a race confirms, or add the one that it is."""
+    """Change, in place, the finding that a race confirms, or add the one that it is.
+
+    ``doubted``: the static side could not decide the kernel, for arguments and data that may be ours.
+    """
     assert race.early.site is not None
     assert race.late.site is not None
     for k, finding in enumerate(findings):
@@ -133,6 +143,9 @@ def confirm(
                 findings[k] = _confirmed(finding, race.observation)
             return
     new = _new_race(race, kernel, shapes, trial)
+    if doubted and not trial.trial.own_memory:
+        severity = severity_of(new.code, Status.POSSIBLE)
+        new = evolve(new, message=f"{new.message}, with made-up inputs", severity=severity)
     relies = new.code is Code.WARP_RACE and any(f.code is Code.WARP_SYNCHRONOUS for f in findings)
     findings.append(missed(evolve(new, code=Code.WARP_SYNCHRONOUS) if relies else new))
 
@@ -161,7 +174,8 @@ def _confirmed(finding: Finding, observation: Observation) -> Finding:
 def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding:
     """A suspicion that was seen to be true: it says what was seen, not what might be.
 
-    With arguments and data of ours it may be what the program never does, so it says what it depends on.
+    With arguments and data of ours it may be what the program never does: it says what it depends on, and is
+    as grave as the suspicion was.
     """
     ours = finding.reason is not None and not trial.trial.own_memory
     doubt = f", with made-up inputs (depends on {finding.reason})" if ours else ""
@@ -169,7 +183,7 @@ def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding
         finding,
         code=finding.code if finding.code is Code.WARP_SYNCHRONOUS else seen.code,
         status=Status.CONFIRMED,
-        severity=None,
+        severity=finding.effective_severity if ours else None,
         message=f"{seen.message}{doubt}",
         kind=seen.kind,
         witness=seen.witness,

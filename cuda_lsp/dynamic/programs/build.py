@@ -38,6 +38,8 @@ _WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
 _CUDAS = re.compile(
     r"(?:-l|lib)(?:cu[a-z]+|nv[a-z]+|npp[a-z]+)(?:_static)?(?:\.a|\.so[.\d]*)?"
 )  # not stood in for
+_OF_THREAD = re.compile(r"(\w+)_pt[sd][zs]")  # a function, for sources with a default stream for each thread
+_DEFINED = re.compile(r"^API [^()\n]*?(\w+)\(", re.MULTILINE)
 _REGISTERS = re.compile(r"__cudaRegisterLinkedBinary\w+")  # what device code that was linked would define
 _REGISTER = """extern "C" void NAME(void (*tell)(void**), void*, void*, void (*)(void*)) {
     static void* binary;
@@ -143,9 +145,10 @@ class _Build:
             return
         missing = sorted(set(_UNDEFINED.findall(done.output)))
         registers = [name for name in missing if _REGISTERS.fullmatch(name)]
-        missing = [name for name in missing if name not in registers]
+        aliases = _aliases(missing)
+        missing = [name for name in missing if name not in registers and name not in aliases]
         foreign = [name for name in missing if not _LIBRARY.fullmatch(name)]
-        if not (missing or registers) or foreign:
+        if not (missing or registers or aliases) or foreign:
             what = f"nothing defines {', '.join(foreign[:3])}" if foreign else done.output.strip()[-300:]
             raise CompileError([ToolError(f"the program does not link: {what}; name its other sources")])
         stubs = "".join(
@@ -154,7 +157,8 @@ class _Build:
         stubs += "".join(_REGISTER.replace("NAME", name) for name in registers)
         declared = 'extern "C" int __cuda_lsp_missing(const char*);\n'
         stand_ins = self._compiled(declared + stubs, "stubs.cpp")
-        self._do(["g++", "-pie", *objects, stand_ins, *options])
+        same = [f"-Wl,--defsym={name}={other}" for name, other in aliases.items()]
+        self._do(["g++", "-pie", *objects, stand_ins, *same, *options])
 
     def _do(self, command: Sequence[str], source: Path | None = None, folder: Path | None = None) -> str:
         done = self._run(command, folder)
@@ -197,6 +201,13 @@ def _hooks() -> str:
 
 def _stand_in() -> str:
     return _ours("runtime.cpp") + _ours("images.cpp") + _ours("graphs.cpp")
+
+
+def _aliases(missing: Sequence[str]) -> dict[str, str]:
+    """What a default stream for each thread calls otherwise: for the stand-in all streams are one."""
+    ours = frozenset(_DEFINED.findall(_stand_in()))
+    found = {name: match[1] for name in missing if (match := _OF_THREAD.fullmatch(name))}
+    return {name: other for name, other in found.items() if other in ours}
 
 
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from cuda_lsp.dynamic.programs.on_emulator import Call, Host
 from cuda_lsp.dynamic.programs.process import GARBLED
 
-_KINDS = range(1, 7)
-ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = _KINDS
+_KINDS = range(1, 8)
+ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE = _KINDS
+_MOST_DEVICES = 16
 _LONGEST = 1 << 20  # bytes of a request: names and arguments
 _HEAD = struct.Struct("<II")
 _LAUNCH = struct.Struct("<12I")
@@ -75,6 +76,11 @@ def _answered(host: Host, kind: int, body: bytes) -> bytes:
         return struct.pack(f"<{len(sizes)}I", *sizes)
     if kind == EXTENT:
         return struct.pack("<Q", host.heap.used)
+    if kind == DEVICE:
+        (device,) = struct.unpack("<I", body)
+        if device >= _MOST_DEVICES:
+            raise Garbled
+        return bytes([0 if host.turn_to(device) else 1])
     error, printed = host.launch(_call(body))
     return struct.pack("<i", error) + printed.encode(errors="replace")
 

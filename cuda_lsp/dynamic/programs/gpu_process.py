@@ -14,7 +14,7 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -54,12 +54,14 @@ _CALLBACK = ctypes.CFUNCTYPE(
 
 @define
 class Hosted:
-    """The program's launches, as they come."""
+    """The program's launches, as they come. ``device``: number 0; ``open``: makes the others ready."""
 
     task: Task
     device: RealDevice
     library: Any
     answers: BinaryIO
+    open: Callable[[int], RealDevice]
+    others: dict[int, RealDevice] = field(factory=dict[int, RealDevice])
     tally: Tally = field(init=False)
     told: float = 0.0  # when counts were sent last
 
@@ -104,10 +106,13 @@ class Hosted:
         plain, optimised = self.tally.instances.homes[entry]
         refusal = ""
         self.say(Said())  # whatever becomes of it, it was launched
-        # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
-        self.device.context.push()
         try:
-            return self._checked(kernel, plain if number in RACES else optimised, entry, shape, arguments)
+            device = self._entered(shape[12])
+        except EngineUnavailable as problem:
+            return self._refuse(entry, str(problem))
+        try:
+            compiled = plain if number in RACES else optimised
+            return self._checked(device, kernel, compiled, entry, shape, arguments)
         except (EngineUnavailable, AssemblyError, GridTooLarge, TooMuchMemory) as problem:
             refusal = str(problem)
         except self.device.error as problem:
@@ -121,14 +126,30 @@ class Hosted:
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             refusal = f"internal error {type(problem).__name__}: {problem}"
         finally:
-            self.device.context.pop()
-        self.tally.refused(entry, refusal)
-        self.say(Said(entry, problem=f"not checked: {refusal}"))
+            device.context.pop()
+        return self._refuse(entry, refusal)
+
+    def _refuse(self, entry: str, why: str) -> int:
+        self.tally.refused(entry, why)
+        self.say(Said(entry, problem=f"not checked: {why}"))
         return 0
 
+    def _entered(self, number: int) -> RealDevice:
+        """The program's device of this number, its context current. Raises EngineUnavailable."""
+        new = number > 0 and number not in self.others
+        if new:
+            self.others[number] = self.open(number)
+        device = self.others[number] if number else self.device
+        # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
+        device.context.push()
+        if new:
+            device.allow(self.task.job.gpu_memory)
+        return device
+
     def _checked(
-        self, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any, arguments: Any
-    ) -> int:
+        self, device: RealDevice, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any,
+        arguments: Any,
+    ) -> int:  # fmt: skip
         job, number = self.task.job, self.tally.counts[entry].launches
         # Addresses of functions that the program keeps are of its own build of the module, not of ours.
         if calls_stored_pointers(compiled.module, entry):
@@ -155,10 +176,11 @@ class Hosted:
             deadline=min(_KERNEL_SECONDS, job.deadline / 2),
             lock_step=kernel.lock_step,
             cluster=(shape[8], shape[9], shape[10]),
+            together=bool(shape[11]),
         )
-        self.device.wait()  # what the program started earlier comes before
+        device.wait()  # what the program started earlier comes before
         memory = HostMemory(tuple(self._allocations(names)), dict(self._variables()))
-        launch = Launch(self.device, self.task.toolkit, request, compiled.module, host=memory)
+        launch = Launch(device, self.task.toolkit, request, compiled.module, host=memory)
         launch.prepare()
         outcome = launch.execute(keep_results=False)
         if not launch.hung:
@@ -199,7 +221,7 @@ def main(descriptor: str) -> None:
     os.chdir(task.job.folder)
     device = open_primary(task.toolkit)
     library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
-    hosted = Hosted(task, device, library, answers)
+    hosted = Hosted(task, device, library, answers, partial(open_primary, task.toolkit))
     hosted.say(Said(device=device.name))
     callback = _CALLBACK(hosted.launch)
     library.clsp_attach(callback)

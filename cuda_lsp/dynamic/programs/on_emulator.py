@@ -20,7 +20,7 @@ from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.emulator.clusters import ALONE, every, whole
 from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, cluster_size, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
-from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory
 from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.job import CheckResult
@@ -95,6 +95,14 @@ class Host:
         """Address of a variable, 0 when no module has it."""
         region = self.heap.variable(stable(name))
         return region.start if region else 0
+
+    def turn_to(self, device: int) -> bool:
+        """What comes next is asked of this device. False: its variables find no memory."""
+        try:
+            self.heap.turn_to(device, [compiled.module for pair in self.modules for compiled in pair])
+        except TooMuchMemory:
+            return False
+        return True
 
     def launch(self, call: Call) -> tuple[int, str]:
         """Execute one launch, then those that its kernel made. The runtime's error number, and what they

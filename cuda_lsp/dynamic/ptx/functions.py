@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from cuda_lsp.dynamic.ptx.module import (
@@ -72,6 +72,22 @@ def most_held(function: PtxFunction) -> int:
         changes[place] += words[name]
         changes[last[name]] -= words[name]
     return max(accumulate(changes[place] for place in sorted(changes)), default=0)
+
+
+POLLS = frozenset({"cas", "exch", "volatile", "acquire"})
+"""Words of opcodes with which threads look, in a loop, at what others change."""
+
+
+def meets_in_grid(code: Iterable[Instruction]) -> bool:
+    """Whether blocks wait for one another where a cooperative launch lets them meet (``grid.sync()``).
+
+    Who only asks for the grid (``this_grid().size()``) reads where that is, and waits for nobody.
+    """
+    asks = waits = False
+    for instruction in code:
+        asks = asks or "%envreg" in instruction.operands
+        waits = waits or not POLLS.isdisjoint(instruction.modifiers)
+    return asks and waits
 
 
 _DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")

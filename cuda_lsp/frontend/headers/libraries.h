@@ -4,6 +4,7 @@ enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS, B
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE };
 enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE };
+template <class T> struct FpLimits { static T Max(); static T Lowest(); };
 struct Sum { template <class T> T operator()(T, T) const; }; struct Max { template <class T> T operator()(T, T) const; }; struct Min { template <class T> T operator()(T, T) const; };
 #define CUDA_LSP_COLLECTIVE(name) struct TempStorage { int __words[64]; }; name(TempStorage&); name();
 template <class T, int B, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1> struct BlockReduce { CUDA_LSP_COLLECTIVE(BlockReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };

@@ -5,6 +5,7 @@ typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef unsigned long long CUdeviceptr;
 struct cudaDeviceProp { char name[256]; size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, totalConstMem, memPitch, textureAlignment; int warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor, multiProcessorCount, regsPerBlock, regsPerMultiprocessor, major, minor, maxThreadsDim[3], maxGridSize[3], cooperativeLaunch, clockRate, memoryClockRate, memoryBusWidth, l2CacheSize, ECCEnabled, concurrentKernels, asyncEngineCount, canMapHostMemory, integrated, managedMemory, concurrentManagedAccess, unifiedAddressing; };
+#define CLOCKS_PER_SEC 1000000l
 enum { cudaSuccess = 0 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 cudaError_t cudaConfigureCall(dim3, dim3, size_t = 0, cudaStream_t = 0);

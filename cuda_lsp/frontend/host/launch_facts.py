@@ -49,7 +49,7 @@ def launches_for(
     own = _sites_of(kernel, sites)
     read = [s for s in own if not s.left_out] or own
     found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
-    found += [c for s in read for c in s.by_sizes(kernel.parameters)]
+    found += [c for s in read for c in s.by_sizes(kernel.parameters, kernel.template_arguments)]
     if directive is None:
         return tuple(found)
     written = directive_launch(directive)
@@ -184,7 +184,9 @@ def conditions_by_launch(
     alike: dict[object, list[tuple[LaunchConfig, LaunchSite]]] = {}
     for site in [s for s in own if not s.left_out] or own:
         told = site.configuration(kernel.parameters, kernel.template_arguments)
-        made = [told] if told is not None else list(site.by_sizes(kernel.parameters))
+        made = (
+            [told] if told is not None else list(site.by_sizes(kernel.parameters, kernel.template_arguments))
+        )
         if not made or any((launch.site, launch.block) not in looked_at for launch in made):
             return {}
         for launch in made:

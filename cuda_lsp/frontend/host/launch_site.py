@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
@@ -14,10 +15,18 @@ from cuda_lsp.frontend.host.sized_launches import SizedLaunch
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
+_CONVERTED = re.compile(r"\A(?:int|unsigned|long|short|char|size_t)\s?\(\s?(\w+)\s?\)\Z|\A([A-Za-z_]\w*)\Z")
+"""A name as a template argument, plainly or as an object that is converted: ``int(tile)``."""
+
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
     del given
     return None
+
+
+def _none_known(given: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
+    del given
+    return ()
 
 
 @frozen
@@ -35,6 +44,7 @@ class LaunchSite:
     ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
     ``fields``: constants in records, by position and name. ``made_axes``: of the grid (1: y, 2: z), along
     which it has an extent that is not known.
+    ``sized_given``: ``sized`` where some names have values.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     """
 
@@ -53,6 +63,9 @@ class LaunchSite:
     left_out: bool = False
     conditions: tuple[str, ...] = ()
     sized: tuple[SizedLaunch, ...] = ()
+    sized_given: Callable[[Mapping[str, int]], tuple[SizedLaunch, ...]] = field(
+        default=_none_known, eq=False, repr=False
+    )
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
     pointed: tuple[Pointed, ...] = ()
     types: Mapping[int, str] = field(factory=dict[int, str])
@@ -74,9 +87,17 @@ class LaunchSite:
         fields = ((i, name, value) for (i, name), value in self.fields.items() if i < len(parameters))
         return named | {f"{parameters[i]}.{name}": value for i, name, value in fields}
 
-    def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
-        """Some of the launches that it makes, for a kernel with these parameter names."""
-        for made in self.sized:
+    def by_sizes(
+        self, parameters: Sequence[str], template_arguments: Sequence[str] = ()
+    ) -> Iterator[LaunchConfig]:
+        """Some of the launches that it makes, for a kernel with these parameter names.
+
+        ``template_arguments``: of the instantiation, which may tell some of the sizes.
+        """
+        named = self._named(template_arguments) if self.sized else {}
+        for made in self.sized_given(named) if named else self.sized:
+            if not made.is_of(template_arguments):
+                continue
             every = {**self.arguments, **made.arguments}
             named = self.named_constants(parameters, every)
             axes = zip(self.grid_axes, made.grid_axes, strict=True)
@@ -113,5 +134,5 @@ class LaunchSite:
     def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
         """Names that the launch passes as template arguments → their values in an instantiation."""
         written = split_arguments(self.template_arguments or "")
-        pairs = zip(written, template_arguments, strict=False)
-        return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}
+        pairs = zip((_CONVERTED.match(w.strip()) for w in written), template_arguments, strict=False)
+        return {w[1] or w[2]: int(v) for w, v in pairs if w is not None and v.isdigit()}

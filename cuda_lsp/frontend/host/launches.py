@@ -46,7 +46,7 @@ from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
-from cuda_lsp.frontend.host.sized_launches import sized_launches
+from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
 from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
 from cuda_lsp.frontend.host.wrapped_launches import (
     launches_by_macros_of,
@@ -226,21 +226,28 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        way, constants = given.of_types, self._file.constants
-        held = self._comparisons(at, given.taken)
-        made = self._once(
-            (sized_launches, at, given.taken, *way.values.items(), *_written_as(launch)),
-            lambda: sized_launches(
-                constants,
-                launch.configuration,
-                at,
-                launch.arguments,
-                way,
-                lambda sizes: excluded(held, constants, sizes),
-            ),
-        )
-        conditions = (text for each in made for text in each.conditions)
-        return evolve(site, sized=made, conditions=(*site.conditions, *conditions))
+        constants, held = self._file.constants, self._comparisons(at, given.taken)
+        template = split_arguments(launch.template_arguments or "")
+
+        def made(named: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
+            keys = ((constants.key(name, at), value) for name, value in named.items())
+            way = given.of_types.and_those(Given({key: value for key, value in keys if key is not None}))
+            return self._once(
+                (sized_launches, at, given.taken, *way.values.items(), *_written_as(launch), *template),
+                lambda: sized_launches(
+                    constants,
+                    launch.configuration,
+                    at,
+                    launch.arguments,
+                    way,
+                    lambda sizes: excluded(held, constants, sizes),
+                    template,
+                ),
+            )
+
+        sized = made({})
+        conditions = (text for each in sized for text in each.conditions)
+        return evolve(site, sized=sized, sized_given=made, conditions=(*site.conditions, *conditions))
 
     def _depends(self, template: Sequence[str], at: int) -> bool:
         """Whether template arguments hang on what the function around is given."""

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.frontend.host.known_values import sized_type
@@ -22,10 +22,13 @@ _SIZEOF = re.compile(r"\bsizeof\s?\([^()]{0,80}\)")
 _EXTENTS = re.compile(r"\b(?:dim3|uint3|int3)\b")
 _WORDS = frozenset(["int", "unsigned", "long", "size_t", "uint32_t", "int64_t", "const", "true", "false"])
 _MOST_THREADS = 1024
+_ALONE: Dim3 = (1, 1, 1)
 _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
-_ONE_SIZE = (4096, 1024, 256, 128, 64, 32, 2048, 3072, 8192, 6144, 16384, 12288, 32768, 24576, 0)
+_ONE_SIZE = (
+    4096, 1024, 256, 128, 64, 32, 2048, 3072, 8192, 6144, 16384, 12288, 32768, 24576, 4, 8, 2, 16, 0,
+)  # fmt: skip
 _SEVERAL_SIZES = (
     (64, 8, 4, 2),
     (8, 64, 2, 4),
@@ -47,13 +50,22 @@ _TRIED = (
 
 @frozen
 class SizedLaunch:
-    """One of the launches that a site makes. ``arguments`` by position; ``conditions`` as of ``guards``."""
+    """One of the launches that a site makes. ``arguments`` by position; ``conditions`` as of ``guards``.
+
+    ``instance``: template arguments that are numbers for these sizes, by position.
+    """
 
     block: Dim3
     grid_axes: Extents
     dynamic_shared: int | None
     arguments: Mapping[int, int] = field(factory=dict[int, int])
     conditions: tuple[str, ...] = ()
+    instance: Mapping[int, int] = field(factory=dict[int, int])
+
+    def is_of(self, template_arguments: Sequence[str]) -> bool:
+        """Whether it may be one of the instantiation with these arguments."""
+        told = {i: text for i, text in enumerate(template_arguments) if text.removeprefix("-").isdigit()}
+        return all(int(text) == self.instance.get(i, int(text)) for i, text in told.items())
 
 
 def sized_launches(
@@ -63,12 +75,14 @@ def sized_launches(
     arguments: Sequence[str],
     given: Given,
     refused: Callable[[Given], bool],
+    template_arguments: Sequence[str] = (),
 ) -> tuple[SizedLaunch, ...]:
     """Launches with different blocks that sizes make of a site whose block is not known; few, or none.
 
     ``refused``: whether the host launches nothing with these values.
     """
-    return tuple(_Site(constants, configuration, at, arguments, given, refused).launches())
+    site = _Site(constants, configuration, at, arguments, given, refused, template_arguments)
+    return tuple(site.launches())
 
 
 @frozen
@@ -79,20 +93,30 @@ class _Site:
     arguments: Sequence[str]
     given: Given
     refused: Callable[[Given], bool]
+    template_arguments: Sequence[str]
 
     def launches(self) -> list[SizedLaunch]:
         sizes = self._sizes()
         if not sizes or len(sizes) > _MOST_SIZES:
             return []
-        found: dict[Dim3, SizedLaunch] = {}
+        found: dict[Dim3, dict[Key, int]] = {}
         for values in _rows(len(sizes)):
             chosen = dict(zip(sizes, values, strict=False))
             block = self._block(Given(chosen))
-            if block is not None and block not in found:
-                found[block] = self._of(block, chosen)
-            if len(found) == _MOST_EXAMPLES:
+            if block is not None:
+                found.setdefault(block, chosen)
+            if len(found) - (_ALONE in found) == _MOST_EXAMPLES:
+                found.pop(_ALONE, None)  # of which threads meet nobody
                 break
-        return list(found.values())
+        return [
+            evolve(self._of(block, chosen), instance=self._instance(Given(chosen)))
+            for block, chosen in itertools.islice(found.items(), _MOST_EXAMPLES)
+        ]
+
+    def _instance(self, sizes: Given) -> dict[int, int]:
+        """Template arguments that these sizes make numbers."""
+        found = ((i, self._integer(text, sizes)) for i, text in enumerate(self.template_arguments))
+        return {i: value for i, value in found if value is not None}
 
     def _sizes(self) -> list[Key]:
         """What the block hangs on in the end: what no text tells."""

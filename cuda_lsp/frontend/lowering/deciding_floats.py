@@ -13,32 +13,43 @@ from cuda_lsp.frontend.lowering.float_reasons import is_floating
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.deciding import deciding
 from cuda_lsp.ir.program import BinaryOp, Expr, Stmt, Var
-from cuda_lsp.ir.types import Float
+from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import subexpressions, walk
+
+_CONVERTED = tuple(f"result of {name}" for name in ("__float2", "__double2", "lrint", "llrint", "lround"))
 
 
 def floats_decide(statements: Sequence[Stmt]) -> bool:
-    """Whether such a value, which not all share evidently, decides who passes a barrier or is the one."""
+    """Whether such a value, which not all share evidently, decides who passes a barrier or is the one.
+
+    Or where something is stored.
+    """
     made: dict[Var, list[Expr]] = {}
     conditions: list[Expr] = []
     barriers: dict[object, ir.Barrier] = {}
+    places: list[Expr] = []
     for s in walk(statements):
         if isinstance(s, ir.Assign):
             made.setdefault(s.var, []).append(s.value)
         elif isinstance(s, ir.If | ir.Loop):
             conditions.append(s.condition)
+        elif isinstance(s, ir.Store):
+            places.append(s.pointer)
         elif isinstance(s, ir.Barrier) and s.scope.of_blocks:
             barriers[s.site.range] = s
-    if not any(map(_is_floating, subexpressions([*conditions, *chain.from_iterable(made.values())]))):
+    values = chain.from_iterable(made.values())
+    if not any(map(_is_floating, subexpressions([*conditions, *places, *values]))):
         return False
-    if any(_is_floating(part) for e in _compared(conditions) for part in _made_of([e], made)):
+    if any(map(_is_floating, _made_of([*_compared(conditions), *places], made))):
         return True
     parting = (c.condition for b in barriers.values() for c in deciding(statements, b.site.range))
     return any(map(_is_floating, _made_of(parting, made)))
 
 
 def _is_floating(e: Expr) -> bool:
-    return isinstance(e, ir.Unknown) and not e.uniform and is_floating(e)
+    if not isinstance(e, ir.Unknown) or e.uniform:
+        return False
+    return is_floating(e) or (isinstance(e.type, Int) and e.reason.startswith(_CONVERTED))
 
 
 def _compared(conditions: Iterable[Expr]) -> Iterator[Expr]:

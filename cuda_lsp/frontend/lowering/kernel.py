@@ -151,6 +151,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         errors=found,
         required=dict(low.required),
         layout=layout,
+        behind=dict(low.behind),
         granted=_granted(low),
         enumerated=dict(low.enumerated),
         valued=low.valued,
@@ -194,7 +195,9 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
         (low.pieces if shared.pieces else low.overlapping)[name] = str(shared.first)
         return place
     low.arrays[f"parameter {name}"] = anchor
-    start = offset_by(AddressOf(anchor, info.ir), binary(BinaryOp.MUL, elements, const(max(1, size), INT64)))
+    moved = binary(BinaryOp.MUL, elements, const(max(1, size), INT64))
+    low.behind[name] = str(shared.first), moved
+    start = offset_by(AddressOf(anchor, info.ir), moved)
     return StaticPlace(info, start, place.owner)
 
 

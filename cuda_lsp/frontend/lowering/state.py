@@ -71,6 +71,7 @@ class Lowering(Output):
         self.sharing: dict[int, set[int]] = {}  # declarations that are no copies of a parameter in memory
         self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
+        self.behind: dict[str, tuple[str, Expr]] = {}  # … and it is known where: in bytes
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
         self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining
@@ -254,29 +255,28 @@ class Lowering(Output):
         return self._parts_read(place, node)
 
     def _parts_read(self, place: MemoryPlace, node: Node) -> Value:
-        """The fields of a record that was read at once; of the others than integers nothing is known."""
+        """The fields of a record that was read at once; of those that are not followed nothing is known."""
         info, reason = place.info, f"value of {self.ast.text(node)}"
         if info.kind == "record":
             parts: dict[int, Value] = {}
             for f in info.fields:
-                whole = isinstance(f.type.ir, self._followed) or f.type.kind == "record"
+                whole = self._is_followed(f.type) or f.type.kind == "record"
                 member = self.member(place, f) if whole else None
                 if isinstance(member, MemoryPlace):
                     parts[f.key] = self._parts_read(member, node)
                 else:
                     parts[f.key] = self.unknown_record(f.type, reason)
             return RecordValue(info, parts)
-        if not isinstance(info.ir, self._followed):
+        if not self._is_followed(info):
             return self.unknown_record(info, reason)
         var, site = self.var("", info.ir), self.site(node)
+        self.data.update({var.id} if isinstance(info.ir, Float) else ())
         volatile, readonly = self._volatile(place), self._readonly(place)
         self.emit(Load(var, place.pointer, info.ir, site, volatile, readonly, part=True))
         return var
 
-    @property
-    def _followed(self) -> type[Int] | tuple[type[Int], type[Float]]:
-        """Of which types values are."""
-        return (Int, Float) if self.valued else Int
+    def _is_followed(self, info: TypeInfo) -> bool:
+        return isinstance(info.ir, Int) or (isinstance(info.ir, Float) and self.keeps_floats)
 
     def unknown_record(self, info: TypeInfo, reason: str, inputs: Sequence[Value] = ()) -> Value:
         """A record about which nothing is known (data)."""

@@ -26,7 +26,8 @@ _RECORD, _ENUM, _FUNCTION, _FUNCTION_NO_PROTO = 105, 106, 111, 110
 _CONSTANT_ARRAY, _VECTOR, _INCOMPLETE_ARRAY, _VARIABLE_ARRAY, _DEPENDENT_ARRAY = 112, 113, 114, 115, 116
 _SIZED = frozenset({100, _VECTOR, 117, 176})  # complex, vectors, member pointers
 _FLOAT_RECORDS = re.compile(
-    r"^(__half|half|__nv_bfloat16|nv_bfloat16|__half_raw|__nv_bfloat16_raw|__nv_fp8_e[45]m[32])$"
+    r"^(__half|half|__nv_bfloat16|nv_bfloat16|__half_raw|__nv_bfloat16_raw|__nv_fp8_e[45]m[32]"
+    r"|__c10_half|__c10_bfloat16)$"
 )
 
 

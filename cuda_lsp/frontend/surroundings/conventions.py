@@ -19,6 +19,8 @@ from attrs import frozen
 
 from cuda_lsp.frontend.toolchain import HEADERS
 
+_PYTORCH_HOST = r"AT_DISPATCH_[A-Z]\w+|(?:at|torch)::(?:Tensor|cuda::\w+)"
+"""What host code names that hands tensors to kernels; it needs PyTorch's types and views as well."""
 _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("loops.h", r"(?:CUDA|GPU)_(?:1D_|2D_)?KERNEL_LOOP(?:_TYPE|_T)?|GPU_LAMBDA"),
     ("pytorch_macros.h", r"C10_[A-Z_]+(?:_[0-2])?|CUDA_KERNEL_ASSERT(?:_MSG|_PRINTF)?"),
@@ -26,8 +28,16 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
         "pytorch_warps.h",
         r"WARP_SHFL(?:_XOR|_UP|_DOWN)?|WARP_BALLOT|WARP_SYNC|ACTIVE_MASK|gpuAtomicAdd(?:NoReturn)?",
     ),
-    ("pytorch_types.h", r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div)|c10::\w+"),
-    ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
+    (
+        "pytorch_types.h",
+        r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div|numeric_limits|PhiloxCudaState)|c10::\w+|"
+        + _PYTORCH_HOST,
+    ),
+    (
+        "pytorch_tensors.h",
+        rf"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits|{_PYTORCH_HOST}",
+    ),
+    ("pytorch_host.h", _PYTORCH_HOST),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
@@ -44,6 +54,8 @@ _MADE_BY_CMAKE = {
 _OF_CMAKE = re.compile(
     rf"\b[A-Z][A-Z0-9]*_({'|'.join(sorted(_MADE_BY_CMAKE, key=len, reverse=True))})\b(?!\s*\()"
 )
+_DECLARED = "#pragma clang system_header"
+"""Functions of it without a body only compute, as those of the toolkit's headers."""
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if(n?def)?[ \t]+([^\n]*)(?:\n[ \t]*#[ \t]*define[ \t]+(\w+))?", re.M
 )
@@ -89,7 +101,7 @@ def conventions_of(text: str, undeclared: Sequence[str] = ()) -> Conventions:
     }
     names.update(dict.fromkeys(made))
     pieces += (f"#define {name} {value}".rstrip() for name, value in made.items())
-    return Conventions("\n".join(pieces), tuple(names))
+    return Conventions("\n".join([_DECLARED, *pieces]) if pieces else "", tuple(names))
 
 
 def switches_of(texts: Iterable[str]) -> tuple[str, ...]:

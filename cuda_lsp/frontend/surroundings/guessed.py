@@ -126,7 +126,7 @@ class Understanding:
     ``unread``: kernels that clang does not see. ``errors``: that concern kernels, wherever they stand, those
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
     ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
-    ``messages``: of the errors, in order.
+    ``messages``: of the errors, in order. ``assumed``: templates whose arguments nothing tells.
     """
 
     unread: int
@@ -137,6 +137,7 @@ class Understanding:
     templates: bool
     unfound: tuple[str, ...]
     messages: tuple[str, ...] = ()
+    assumed: int = 0
 
     @property
     def broken(self) -> int:
@@ -144,12 +145,12 @@ class Understanding:
         return self.errors + self.dependent + self.unread
 
     @property
-    def unclear(self) -> tuple[int, int, int]:
+    def unclear(self) -> tuple[int, int, int, int]:
         """What is not understood, for comparing.
 
         The file's own text has the first word: headers that were absent bring errors of their own.
         """
-        return self.unread, self.here + self.dependent, self.errors
+        return self.unread, self.here + self.dependent, self.errors, self.assumed
 
     def more_than(self, before: Understanding) -> bool:
         """Whether it is the better one and no kernel is lost."""
@@ -194,10 +195,9 @@ def guess(reading: Reading, text: str) -> None:
         _look_for_headers(reading)
     if reading.understanding().unfound and reading.understanding().broken:
         _make_headers(reading)
-    if reading.understanding().broken:
-        _take_by_convention(reading, text)
-    if reading.understanding().broken:
-        _take_by_convention(reading, "\n".join(reading.texts()))
+    for texts in ((text,), reading.texts()):
+        if reading.understanding().broken or reading.understanding().assumed:
+            _take_by_convention(reading, "\n".join(texts))
     for define in (_define_as_the_build_does, _take_and_define):
         if reading.understanding().broken:
             define(reading)

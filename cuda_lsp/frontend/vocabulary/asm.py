@@ -14,11 +14,12 @@ from attrs import frozen
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by, unary
 from cuda_lsp.frontend.lowering.output import Untranslatable
-from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
+from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, VarPlace, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
+    Assign,
     Atomic,
     AwaitCopies,
     Axis,
@@ -64,6 +65,7 @@ _COMPARISONS = {
     "eq": BinaryOp.EQ, "ne": BinaryOp.NE, "lt": BinaryOp.LT, "le": BinaryOp.LE, "gt": BinaryOp.GT,
     "ge": BinaryOp.GE, "lo": BinaryOp.LT, "ls": BinaryOp.LE, "hi": BinaryOp.GT, "hs": BinaryOp.GE,
 }  # fmt: skip
+_MOVES = re.compile(r"\A(?:cvta\.[\w.]*u(?:32|64)|mov\.[bu](?:32|64)|cvt\.u(?:32|64)\.u(?:32|64))\Z")
 _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma",
            "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
 
@@ -121,6 +123,7 @@ def lower(low: Lowering, node: Node) -> None:
     lines = (" ".join(line.split()) for line in _END.split(_protect(assembly.template)))
     given: dict[int, Expr] = {}
     predicates: dict[str, Expr] = {}
+    registers: dict[str, Expr] = {}  # of the statement's own that hold addresses
     jumps = _JUMP.search(assembly.template) is not None  # then one line may be run with several values
     for line in lines:
         if line.startswith(("//", ".")):
@@ -138,13 +141,30 @@ def lower(low: Lowering, node: Node) -> None:
                 condition = unary(UnaryOp.NOT, condition)
             _if(low, node, condition, name, rest, assembly, values, given)
         _compare(name, rest, assembly, values, predicates, always=not predicate)
+        _move(low, name, rest, assembly, values, given, registers, known=not predicate and not jumps)
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
             value = low.unknown("result of inline assembly", place.info.ir, varies=True)
         else:
+            place = _holding(low, place, value)
             value = conversions.converted(low, value, place.info.ir)
         low.write(place, value, operands[index])
+
+
+def _holding(low: Lowering, place: Place, value: Expr) -> Place:
+    """The place of an output; an integer that is given an address is a pointer from there on.
+
+    Where it is declared in the same block: every way from there on comes by.
+    """
+    if not isinstance(place, VarPlace) or not place.info.is_int or low.env.get(place.owner) is not place:
+        return place
+    declared = any(isinstance(s, Assign) and s.var is place.var for s in low.out)
+    if not declared or not isinstance(stripped(value).type, Pointer):
+        return place
+    holder = VarPlace(place.info, low.var(place.var.name, Pointer()), place.owner, address=True)
+    low.env[place.owner] = holder
+    return holder
 
 
 def _if(
@@ -188,6 +208,35 @@ def _compare(
     if exact:
         left, right = (cast(side, type) for side in sides if is_expr(side))
         predicates[parts[0]] = binary(_COMPARISONS[kind[1]], left, right)
+
+
+def _move(
+    low: Lowering,
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    values: list[Value],
+    given: dict[int, Expr],
+    registers: dict[str, Expr],
+    *,
+    known: bool,
+) -> None:
+    """``cvta.to.shared.u64 a, %1``: an address that is handed on stays what it is; all else is unknown."""
+    parts = _parts(rest)
+    registers.pop(parts[0], None)
+    if len(parts) != 2 or not known or not _MOVES.match(name):
+        return
+    source = registers.get(parts[1]) or _operand(parts[1], assembly, values)
+    if source is None:
+        return
+    address = low.pointer(source)
+    if not isinstance(stripped(address).type, Pointer):
+        return
+    target = re.fullmatch(r"%(\d+)", parts[0])
+    if target is not None:
+        given[int(target.group(1))] = address
+    else:
+        registers[parts[0]] = address
 
 
 def _protect(template: str) -> str:

@@ -36,8 +36,8 @@ from cuda_lsp.wavefronts import (
 class SiteBanks:
     """The report of one access site. ``sure``: some warp surely executes it.
 
-    ``round``: loop counters of one as dear as told, where others are not, or were not seen. ``sharing``: two of
-    its lanes that come for words of one bank.
+    ``round``: loop counters of one as dear as told, where others are not, or were not seen. ``sharing``: two
+    of its lanes that come for words of one bank.
     """
 
     site: Site

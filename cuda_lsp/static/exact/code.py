@@ -11,7 +11,7 @@ variables too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from attrs import define, evolve, field, frozen
@@ -145,12 +145,14 @@ class Code:
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
-def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
+def linear_code(kernel: ir.Kernel, facts: Slice, cells: frozenset[int] = frozenset()) -> Code:
     """The kernel for a schedule of threads, without what decides neither addresses nor ways.
 
-    Raises ``RecursionError`` when expressions nest too deeply.
+    ``cells``: ids of integers that floating-point data make, the same in all threads. Raises
+    ``RecursionError`` when expressions nest too deeply.
     """
-    return _written(_Writer(facts, _needed(facts)), kernel)
+    chosen = dict.fromkeys(cells, budgets.HUB)
+    return _written(_Writer(facts, _needed(facts), chosen=chosen), kernel)
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
@@ -219,6 +221,7 @@ class _Writer:
     facts: Slice | None
     needed: set[int] = field(factory=set[int])
     floats: bool = False
+    chosen: Mapping[int, int] = field(factory=dict[int, int])
     code: list[Instruction] = field(factory=list[Instruction])
     slots: int = 0
     of_vars: dict[ir.Var, int] = field(factory=dict[ir.Var, int])
@@ -235,7 +238,7 @@ class _Writer:
         return self.slots - 1
 
     def expression(self, e: ir.Expr) -> Evaluate:
-        return evaluator(e, self.slot, self.floats)
+        return evaluator(e, self.slot, self.floats, self.chosen)
 
     def wants(self, var: ir.Var) -> bool:
         """Its value may decide something."""

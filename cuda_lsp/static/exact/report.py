@@ -10,9 +10,10 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
   own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart,
   or when the one is atomic, which says that threads meet there, and the other is not;
 - both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
-  only one of the two is, which says that threads meet there. A plain scatter may be a permutation, ids of
-  rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and ranges that an array
-  of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
+  only one of the two is, which says that threads meet there, or where floating-point numbers make the
+  addresses (``image[(int)x[i]] = c[i]``): many of these are one integer. A plain scatter may be a
+  permutation, ids of rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and
+  ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
   are disjoint: these stay *possible*.
 """
 
@@ -94,7 +95,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         if data[0] != data[1] or data[0] & flow.rows:
             return False
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
-        return atomic or (flow.is_update(a, b) and not flow.adds_by_ids(a))
+        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not flow.adds_by_ids(a))
     if shared:
         return True
     own, other = (a, b) if not data[0] else (b, a)

@@ -15,7 +15,18 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
+from cuda_lsp.ir.program import (
+    GDIM,
+    Array,
+    Axis,
+    BarrierScope,
+    Binary,
+    BinaryOp,
+    Builtin,
+    Kernel,
+    Var,
+)
+from cuda_lsp.ir.walk import subexpressions, variables
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
@@ -25,6 +36,7 @@ from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
 from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
 from cuda_lsp.static.exact.threads import Thread
+from cuda_lsp.static.exact.values import evaluator
 from cuda_lsp.static.launches.arguments import free_scalars
 
 Sites = tuple[SourceRange, SourceRange]
@@ -93,7 +105,9 @@ class Search:
     flow: DataFlow
     code: Code
     lock_step: bool = False
-    standing: dict[frozenset[Space], _Threads] = field(factory=dict[frozenset[Space], _Threads])
+    standing: dict[tuple[frozenset[Space], Dim3], _Threads] = field(
+        factory=dict[tuple[frozenset[Space], Dim3], _Threads]
+    )
     passed_over: bool = False  # some run met a condition that nobody knows
 
     @staticmethod
@@ -101,7 +115,9 @@ class Search:
         """Raises ``RecursionError`` when the kernel's expressions nest too deeply."""
         lock_step = kernel.directives.warp_synchronous
         flow = data_flow(kernel)
-        return Search(kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice), lock_step)
+        return Search(
+            kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice, flow.cells), lock_step
+        )
 
     def shown(self, wanted: Collection[Sites], *, glance: bool = False) -> dict[Sites, Shown]:
         """Races among the wanted pairs, each under inputs that do not single it out.
@@ -211,19 +227,36 @@ class Search:
         watched = frozenset(i for i in touches if i.site.range in ranges)
         arrays = [a for place in ranges for x in self.flow.at(place) for a in x.arrays]
         spaces = frozenset(a.space for a in arrays)
-        if spaces not in self.standing:
-            self.standing[spaces] = self._places(spaces)
-        threads, whole = self.standing[spaces]
+        grid = self.launch.grid or self._grid(inputs.arguments)
+        if (spaces, grid) not in self.standing:
+            self.standing[spaces, grid] = self._places(spaces, grid)
+        threads, whole = self.standing[spaces, grid]
         runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + budgets.RUN_S)
         memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments, self.launch.threads).at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
-    def _places(self, spaces: frozenset[Space]) -> _Threads:
+    def _grid(self, arguments: Mapping[str, int]) -> Dim3:
+        """As few blocks as show races between blocks; as many as the host computes from the arguments."""
+        x, y, z = _few_blocks(self.launch.grid_axes)
+        made = {axis: value for axis, value in self._computed(arguments) if value > 0}
+        return made.get(Axis.GDIM_X, x), made.get(Axis.GDIM_Y, y), made.get(Axis.GDIM_Z, z)
+
+    def _computed(self, arguments: Mapping[str, int]) -> Iterator[tuple[Axis, int]]:
+        """Extents of the grid that what is told of the launch makes of the arguments."""
+        for e in self.kernel.directives.assumptions:
+            if not isinstance(e, Binary) or e.op is not BinaryOp.EQ or not isinstance(e.left, Builtin):
+                continue
+            plain = not any(isinstance(x, Builtin) for x in subexpressions((e.right,)))
+            if e.left.axis in GDIM and plain and all(v.name in arguments for v in variables(e.right)):
+                value = evaluator(e.right, lambda var: var.name)(_Given(arguments))
+                if isinstance(value, int):
+                    yield e.left.axis, value
+
+    def _places(self, spaces: frozenset[Space], grid: Dim3) -> _Threads:
         """The threads that are run when memory of these kinds is watched, and whether there are no others."""
         wide = (BarrierScope.GRID, BarrierScope.CLUSTER)
         several = Space.GLOBAL in spaces or any(b.scope in wide for b in self.code.barriers)
-        grid = self.launch.grid or _few_blocks(self.launch.grid_axes)
         gx, gy, gz = grid
         blocks: list[Dim3] = [(0, 0, 0)]
         if several and gx * gy * gz > 1:
@@ -336,6 +369,13 @@ class Search:
         grouped = a.runner.grouped or b.runner.grouped
         in_group = grouped and _nearness(a, b) == _IN_A_WARP
         return self._may_race(a, b) and not in_group and not _same_lock(a, b)
+
+
+@frozen(eq=False)
+class _Given:
+    """Arguments, as variables that a thread holds."""
+
+    held: Mapping[str, int]
 
 
 def _all(words: _Words) -> Iterator[Pending]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from cuda_lsp.ir import ops
@@ -32,15 +33,21 @@ _REAL: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], Any], floats: bool = False) -> Evaluate:
+def evaluator(
+    e: ir.Expr,
+    slot_of: Callable[[ir.Var], Any],
+    floats: bool = False,
+    chosen: Mapping[int, int] = MappingProxyType({}),
+) -> Evaluate:
     """The value of an expression for a thread; ``slot_of``: where the thread holds a variable.
 
-    ``floats``: they are numbers like others, as exact as Python's. Raises ``RecursionError`` when the
+    ``floats``: they are numbers like others, as exact as Python's. ``chosen``: values of unknown ones, by
+    their ids, that inputs make what they like. Raises ``RecursionError`` when the
     expression nests too deeply.
     """
 
     def of(part: ir.Expr) -> Evaluate:
-        return evaluator(part, slot_of, floats)
+        return evaluator(part, slot_of, floats, chosen)
 
     match e:
         case ir.Const():
@@ -68,7 +75,8 @@ def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], Any], floats: bool = False
         case ir.Intrinsic():
             return _intrinsic(tuple(map(of, e.operands)), e)
         case ir.Unknown():
-            return lambda t: None
+            known = chosen.get(e.id)
+            return lambda t: known
 
 
 def _offset(pointer: Evaluate, bytes: Evaluate) -> Evaluate:

@@ -20,6 +20,7 @@ from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.execution.values import ONE_OF, Data, Lanes, Scalar, Spread
 
+_DEEPEST = 128  # computations within one another; what stands deeper is taken to differ
 _FULL = (1 << WARP_SIZE) - 1
 _COMMUTATIVE = frozenset(
     {BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.BAND, BinaryOp.BOR, BinaryOp.BXOR}
@@ -37,6 +38,7 @@ class EqualValues:
     threads: int
     _numbers: dict[object, int] = field(factory=dict[object, int])
     _known: dict[int, tuple[Scalar, Lanes]] = field(factory=dict[int, tuple[Scalar, Lanes]])
+    _depth: int = 0
 
     def of(self, value: Scalar) -> Lanes:
         """The number of the value in every lane, ``(lanes,)``."""
@@ -44,7 +46,9 @@ class EqualValues:
             return np.full(self.lanes, self._number(("integer", value)))
         known = self._known.get(id(value))
         if known is None:
+            self._depth += 1
             numbers = self._of_data(value) if isinstance(value, Data) else self._of_lanes(value)
+            self._depth -= 1
             known = self._known[id(value)] = (value, numbers)
         return known[1]
 
@@ -69,7 +73,7 @@ class EqualValues:
     def _of_data(self, value: Data) -> Lanes:
         if value.spread is Spread.GRID:
             return np.full(self.lanes, self._number((value.serial, 0)))
-        made = self._made(value) if value.made is not None else None
+        made = self._made(value) if value.made is not None and self._depth <= _DEEPEST else None
         if made is not None:
             return made
         within = self.threads if value.spread is Spread.BLOCK else 1

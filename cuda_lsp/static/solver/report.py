@@ -185,7 +185,7 @@ def _diagnosis(
         # Addresses that are products may meet only because the model chose the factors.
         # So may those that need nothing of memory: then it is the parameters that decide.
         needed = () if meant and data and is_linear(p.overlap) else condition_of(p, facts, query)
-        doubt = _launch_doubt(p, facts, query, needed)
+        doubt = _launch_doubt(p, facts, query, needed, arguments)
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
@@ -240,11 +240,13 @@ def with_broken_rows(found: Diagnosis, pitch: Pitch) -> Diagnosis:
     return found.needing(c.Overreach(pitch.names))
 
 
-def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> Doubt | None:
+def _launch_doubt(
+    p: Problem, facts: Term, query: Query, needed: Conditions, arguments: Mapping[str, int]
+) -> Doubt | None:
     """What of the launch or the arguments a race in global memory rests on, when that is only a guess.
 
     A grid that nobody knows may be exactly as large as the data; a parameter without a condition
-    that can be said in words may be constrained by the host.
+    that can be said in words may be constrained by the host. ``arguments``: of the model.
     """
     launch = query.where.launch
     assumed = launch is not None and launch.assumed
@@ -267,9 +269,18 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
     open_ = ((extent, n) for extent, n in extents if not extent.is_const and extent not in told)
     small = t.and_(*(t.le(extent, t.const(n)) for extent, n in open_))
-    if query.possible(p, t.and_(facts, small)):
+    if _possible(p, t.and_(facts, small), query, arguments):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
+
+
+def _possible(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int]) -> bool:
+    """Whether it happens under ``facts``, for the arguments at least: products of sizes are numbers then."""
+    if (answer := query.possible(p, facts)) is not None:
+        return answer
+    formula = query.complete(t.and_(facts, p.formula), p)
+    named = (x for x in query.parameters(formula) if x.args[0] in arguments)
+    return bool(query.satisfiable(t.substitute(formula, {x: t.const(arguments[x.args[0]]) for x in named})))
 
 
 def _told_extents(query: Query) -> frozenset[Term]:

@@ -164,7 +164,8 @@ class Evaluator:
         if not isinstance(left_type, Int):
             a, b = self._data(e.left), self._data(e.right)
             return _compare_data(e.op, a, b)
-        return _COMPARISONS[e.op](self._compared(e.left), self._compared(e.right))
+        a, b = self._compared(e.left), self._compared(e.right)
+        return _COMPARISONS[e.op](_asked_for_wrap(a, b, left_type), _asked_for_wrap(b, a, left_type))
 
     def _compared(self, e: Expr) -> Term:
         settled = self.integer(e)
@@ -288,6 +289,19 @@ def _integer_intrinsic(name: str, e: ir.Intrinsic, operands: tuple[Term, ...]) -
         lo, hi = (0, 64) if name.strip("_")[:3] in ("pop", "clz", "ffs") else type_range(e.type)
         return t.intrinsic(name, e.operands[0].type, operands, lo, hi)
     return t.apply(name, Level.GRID, operands, *type_range(e.type))
+
+
+def _asked_for_wrap(whole: Term, part: Term, type: Int) -> Term:
+    """``whole`` as it wraps, where comparing it with its own part asks whether it does: ``a + b < a``.
+
+    Of data, that is; sizes are small.
+    """
+    sums = t.monomials(whole)
+    own = t.monomials(part)
+    among = 0 < len(own) < len(sums) and all(0 < c <= sums.get(m, 0) for m, c in own.items())
+    if type.signed or not among or whole.hi <= type.maximum:
+        return whole
+    return t.wrap(whole, type.bits, False) if any(x.op is Op.APPLY for x in t.subterms(whole)) else whole
 
 
 def _compare_data(op: BinaryOp, a: Term, b: Term) -> Term:

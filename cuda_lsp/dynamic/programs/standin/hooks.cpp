@@ -42,14 +42,23 @@ std::vector<Variable>& variables() {
 }
 // Memory of one kind that the program holds: the GPU's own, arrays of it, or the host's that is pinned.
 enum Kind { DEVICE, ARRAYS, PINNED, KINDS };
+struct Place {
+    size_t size;
+    int device;
+};
 struct Held {
-    std::map<char*, size_t> all;
-    size_t sum = 0;
+    std::map<char*, Place> all;
+    std::map<int, size_t> sums;  // by device
 
+    void add(char* p, size_t size, int device) {
+        drop(p);
+        all[p] = Place{size, device};
+        sums[device] += size;
+    }
     void drop(char* p) {
         auto found = all.find(p);
         if (found == all.end()) return;
-        sum -= found->second;
+        sums[found->second.device] -= found->second.size;
         all.erase(found);
     }
 };
@@ -60,21 +69,35 @@ Held& held(Kind kind) {
 size_t limits[KINDS] = {~(size_t)0, ~(size_t)0, ~(size_t)0};  // of arrays: they share the device's
 Refusal refusal = nullptr;
 
+// The device of this thread's calls; pinned memory is the host's, whoever asks for it.
+int at(Kind kind) {
+    int device = 0;
+    if (kind != PINNED && cudaGetDevice(&device)) cudaGetLastError();
+    return device;
+}
+
 bool granted(Kind kind, size_t size) {
-    size_t used = kind == PINNED ? held(PINNED).sum : held(DEVICE).sum + held(ARRAYS).sum;
+    int device = at(kind);
+    size_t used = kind == PINNED ? held(PINNED).sums[0] : held(DEVICE).sums[device] + held(ARRAYS).sums[device];
     size_t limit = limits[kind == PINNED ? PINNED : DEVICE];
     if (size <= limit && used <= limit - size) return true;
     if (refusal) refusal(kind == PINNED);
     return false;
 }
 
+// How the blocks of a launch run: all at once, or those of a cluster.
+struct Way {
+    bool together = false;
+    dim3 cluster = dim3(1, 1, 1);
+};
+
 bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason,
-           dim3 cluster = dim3(1, 1, 1)) {
+           Way way = Way()) {
     std::lock_guard<std::recursive_mutex> guard(turn);
     auto found = names().find(function);
     if (!callback || found == names().end()) return false;
-    unsigned shape[11] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason,
-                          cluster.x, cluster.y, cluster.z};
+    unsigned shape[13] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason,
+                          way.cluster.x, way.cluster.y, way.cluster.z, way.together, (unsigned)at(DEVICE)};
     return callback(found->second.c_str(), shape, arguments);
 }
 
@@ -84,9 +107,12 @@ bool is_captured(cudaStream_t stream) {
 }
 
 // What is captured is launched when its graph is (`replay.cpp`).
-bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
-    return !is_captured(stream) && asked(function, grid, block, arguments, shared, NONE);
+bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream,
+           Way way = Way()) {
+    return !is_captured(stream) && asked(function, grid, block, arguments, shared, NONE, way);
 }
+// Of a source that is compiled with a default stream for each thread.
+cudaStream_t of_thread(cudaStream_t stream) { return stream ? stream : cudaStreamPerThread; }
 
 #if CUDART_VERSION >= 11080
 // Attributes of a launch that we may leave out: permissions, as to start early, and hints.
@@ -112,9 +138,7 @@ cudaError_t within(Kind kind, size_t size, void** p, const std::function<cudaErr
     if (!granted(kind, size)) return refused();
     cudaError_t error = allocate();
     if (error == cudaSuccess && *p) {
-        held(kind).drop((char*)*p);
-        held(kind).all[(char*)*p] = size;
-        held(kind).sum += size;
+        held(kind).add((char*)*p, size, at(kind));
     }
     return error;
 }
@@ -141,7 +165,7 @@ API int clsp_allocation(int number, unsigned long long* start, unsigned long lon
     std::lock_guard<std::recursive_mutex> guard(turn);
     for (auto& one : held(DEVICE).all)
         if (number-- == 0) {
-            *start = (unsigned long long)one.first, *size = one.second;
+            *start = (unsigned long long)one.first, *size = one.second.size;
             return 1;
         }
     return 0;
@@ -198,26 +222,54 @@ WRAP(cudaError_t, cudaLaunchKernel,
 }
 WRAP(cudaError_t, cudaLaunchCooperativeKernel,
      (const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream)) {
-    if (taken(function, grid, block, arguments, shared, stream)) return cudaSuccess;
+    if (taken(function, grid, block, arguments, shared, stream, Way{true})) return cudaSuccess;
     return __real_cudaLaunchCooperativeKernel(function, grid, block, arguments, shared, stream);
 }
 #if CUDART_VERSION >= 11080
-WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
-    dim3 cluster(1, 1, 1);
+namespace {
+bool taken(const cudaLaunchConfig_t* config, const void* function, void** arguments, cudaStream_t stream) {
+    Way way;
     Reason reason = NONE;
     for (unsigned i = 0; i < config->numAttrs; ++i) {
         const cudaLaunchAttribute& one = config->attrs[i];
         if (one.id == cudaLaunchAttributeClusterDimension)
-            cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+            way.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+        else if (one.id == cudaLaunchAttributeCooperative)
+            way.together = one.val.cooperative;
         else if (!allowed(one.id))
             reason = WITH_ATTRIBUTES;
     }
-    if (!is_captured(config->stream) && asked(function, config->gridDim, config->blockDim, arguments,
-                                              config->dynamicSmemBytes, reason, cluster))
-        return cudaSuccess;
+    return !is_captured(stream) && asked(function, config->gridDim, config->blockDim, arguments,
+                                         config->dynamicSmemBytes, reason, way);
+}
+}  // namespace
+WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
+    if (taken(config, function, arguments, config->stream)) return cudaSuccess;
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
+WRAP(cudaError_t, cudaLaunchKernelExC_ptsz,
+     (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
+    if (taken(config, function, arguments, of_thread(config->stream))) return cudaSuccess;
+    return __real_cudaLaunchKernelExC_ptsz(config, function, arguments);
+}
 #endif
+#if CUDART_VERSION >= 12000
+WRAP(cudaError_t, __cudaLaunchKernel_ptsz,
+     (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream)) {
+    if (taken((const void*)kernel, grid, block, arguments, shared, of_thread(stream))) return cudaSuccess;
+    return __real___cudaLaunchKernel_ptsz(kernel, grid, block, arguments, shared, stream);
+}
+#endif
+WRAP(cudaError_t, cudaLaunchKernel_ptsz,
+     (const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream)) {
+    if (taken(function, grid, block, arguments, shared, of_thread(stream))) return cudaSuccess;
+    return __real_cudaLaunchKernel_ptsz(function, grid, block, arguments, shared, stream);
+}
+WRAP(cudaError_t, cudaLaunchCooperativeKernel_ptsz,
+     (const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream)) {
+    if (taken(function, grid, block, arguments, shared, of_thread(stream), Way{true})) return cudaSuccess;
+    return __real_cudaLaunchCooperativeKernel_ptsz(function, grid, block, arguments, shared, stream);
+}
 WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) {
     return within(DEVICE, size, p, [=] { return __real_cudaMalloc(p, size); });
 }
@@ -229,6 +281,16 @@ WRAP(cudaError_t, cudaMallocAsync, (void** p, size_t size, cudaStream_t stream))
 }
 WRAP(cudaError_t, cudaMallocFromPoolAsync, (void** p, size_t size, cudaMemPool_t pool, cudaStream_t stream)) {
     return within(DEVICE, size, p, [=] { return __real_cudaMallocFromPoolAsync(p, size, pool, stream); });
+}
+WRAP(cudaError_t, cudaMallocAsync_ptsz, (void** p, size_t size, cudaStream_t stream)) {
+    return within(DEVICE, size, p, [=] { return __real_cudaMallocAsync_ptsz(p, size, stream); });
+}
+WRAP(cudaError_t, cudaMallocFromPoolAsync_ptsz,
+     (void** p, size_t size, cudaMemPool_t pool, cudaStream_t stream)) {
+    return within(DEVICE, size, p, [=] { return __real_cudaMallocFromPoolAsync_ptsz(p, size, pool, stream); });
+}
+WRAP(cudaError_t, cudaFreeAsync_ptsz, (void* p, cudaStream_t stream)) {
+    return __real_cudaFreeAsync_ptsz(forgotten(DEVICE, p), stream);
 }
 WRAP(cudaError_t, cudaMallocPitch, (void** p, size_t* pitch, size_t width, size_t height)) {
     return within(DEVICE, pitched(width) * height, p, [=] { return __real_cudaMallocPitch(p, pitch, width, height); });

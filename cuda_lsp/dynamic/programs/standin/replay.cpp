@@ -96,23 +96,33 @@ bool can_be_replayed(cudaGraph_t graph) {
     return true;
 }
 
-dim3 cluster_of(cudaGraphNode_t node) {
 #if CUDART_VERSION >= 11080
+cudaKernelNodeAttrValue attribute_of(cudaGraphNode_t node, cudaLaunchAttributeID which) {
     cudaKernelNodeAttrValue value;
     memset(&value, 0, sizeof value);
-    if (cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &value))
+    if (cudaGraphKernelNodeGetAttribute(node, which, &value)) {
         cudaGetLastError();
-    else if (value.clusterDim.x)
-        return dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+        memset(&value, 0, sizeof value);
+    }
+    return value;
+}
 #endif
-    return dim3(1, 1, 1);
+
+Way way_of(cudaGraphNode_t node) {
+    Way way;
+#if CUDART_VERSION >= 11080
+    auto cluster = attribute_of(node, cudaLaunchAttributeClusterDimension).clusterDim;
+    if (cluster.x) way.cluster = dim3(cluster.x, cluster.y, cluster.z);
+    way.together = attribute_of(node, cudaLaunchAttributeCooperative).cooperative;
+#endif
+    return way;
 }
 
 bool asked_of(cudaGraphNode_t node, Reason reason) {
     cudaKernelNodeParams kernel;
     if (cudaGraphKernelNodeGetParams(node, &kernel) || !kernel.kernelParams) return false;
     return asked(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams, kernel.sharedMemBytes, reason,
-                 cluster_of(node));
+                 way_of(node));
 }
 
 void count_all(cudaGraph_t graph) {
@@ -211,6 +221,10 @@ WRAP(cudaError_t, cudaGraphInstantiateWithParams,
      (cudaGraphExec_t * ready, cudaGraph_t graph, cudaGraphInstantiateParams* parameters)) {
     return kept(__real_cudaGraphInstantiateWithParams(ready, graph, parameters), ready, graph);
 }
+WRAP(cudaError_t, cudaGraphInstantiateWithParams_ptsz,
+     (cudaGraphExec_t * ready, cudaGraph_t graph, cudaGraphInstantiateParams* parameters)) {
+    return kept(__real_cudaGraphInstantiateWithParams_ptsz(ready, graph, parameters), ready, graph);
+}
 WRAP(cudaError_t, cudaGraphExecUpdate,
      (cudaGraphExec_t ready, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result)) {
     cudaError_t error = __real_cudaGraphExecUpdate(ready, graph, result);
@@ -271,15 +285,30 @@ WRAP(cudaError_t, cudaGraphExecDestroy, (cudaGraphExec_t ready)) {
     }
     return __real_cudaGraphExecDestroy(ready);
 }
-WRAP(cudaError_t, cudaGraphLaunch, (cudaGraphExec_t ready, cudaStream_t stream)) {
-    std::lock_guard<std::recursive_mutex> guard(turn);
+namespace {
+// Whether the graph's nodes were launched here, one by one, and with which error.
+bool launched_by_nodes(cudaGraphExec_t ready, cudaStream_t stream, cudaError_t* error) {
     auto found = replays().find(ready);
-    if (found == replays().end() || is_captured(stream)) return __real_cudaGraphLaunch(ready, stream);
+    if (found == replays().end() || is_captured(stream)) return false;
     Replay& replay = found->second;
     if (replay.launches >= REPLAYED || !can_be_replayed(replay.copy)) {
         count_all(replay.copy);
-        return __real_cudaGraphLaunch(ready, stream);
+        return false;
     }
     replay.launches += 1;
-    return replayed(replay.copy, stream);
+    *error = replayed(replay.copy, stream);
+    return true;
+}
+}  // namespace
+WRAP(cudaError_t, cudaGraphLaunch, (cudaGraphExec_t ready, cudaStream_t stream)) {
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    cudaError_t error = cudaSuccess;
+    if (launched_by_nodes(ready, stream, &error)) return error;
+    return __real_cudaGraphLaunch(ready, stream);
+}
+WRAP(cudaError_t, cudaGraphLaunch_ptsz, (cudaGraphExec_t ready, cudaStream_t stream)) {
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    cudaError_t error = cudaSuccess;
+    if (launched_by_nodes(ready, of_thread(stream), &error)) return error;
+    return __real_cudaGraphLaunch_ptsz(ready, stream);
 }

@@ -28,7 +28,7 @@
 
 namespace {
 
-enum Kind : unsigned { ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT };
+enum Kind : unsigned { ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE };
 
 std::recursive_mutex turn;
 thread_local cudaError_t last = cudaSuccess;
@@ -132,15 +132,40 @@ void* allocated(size_t size) {
     return reinterpret_cast<void*>(address);
 }
 
+thread_local int current_device = 0;
+
+// The device of each allocation, by its start.
+std::map<char*, int>& owners() {
+    static std::map<char*, int> all;
+    return all;
+}
+
+// What is asked of the device of this thread's calls: its variables, and launches that see them.
+std::string asked_here(unsigned kind, const void* body, unsigned length) {
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    static int told = 0;
+    if (told != current_device) {
+        unsigned number = told = current_device;
+        if (asked(DEVICE, &number, sizeof number)[0]) lost("the variables of another device find no memory");
+    }
+    return asked(kind, body, length);
+}
+
 cudaError_t allocate(void** target, size_t size) {
     if (!target) return said(cudaErrorInvalidValue);
     *target = size ? allocated(size) : nullptr;
+    if (*target) {
+        std::lock_guard<std::recursive_mutex> guard(turn);
+        owners()[(char*)*target] = current_device;
+    }
     return said(size && !*target ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
 cudaError_t release(void* pointer) {
     if (!pointer) return cudaSuccess;
     unsigned long long address = reinterpret_cast<unsigned long long>(pointer);
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    owners().erase((char*)pointer);
     std::string answer = asked(RELEASE, &address, sizeof address);
     return said(answer[0] ? cudaErrorInvalidValue : cudaSuccess);
 }
@@ -151,7 +176,7 @@ char* address_of(const void* symbol, size_t* size = nullptr) {
     auto found = variables().find(symbol);
     if (found == variables().end()) return on_device(symbol) ? (char*)symbol : nullptr;
     if (size) *size = found->second.size;
-    std::string answer = asked(VARIABLE, found->second.name.data(), found->second.name.size());
+    std::string answer = asked_here(VARIABLE, found->second.name.data(), found->second.name.size());
     unsigned long long address;
     memcpy(&address, answer.data(), sizeof address);
     return reinterpret_cast<char*>(address);
@@ -202,7 +227,7 @@ cudaError_t launched(const void* function, dim3 grid, dim3 block, void** argumen
     body += kernel->name;
     for (size_t k = 0; k < kernel->sizes.size(); ++k) body.append((const char*)arguments[k], kernel->sizes[k]);
     fflush(stdout);
-    std::string answer = asked(LAUNCH, body.data(), body.size());
+    std::string answer = asked_here(LAUNCH, body.data(), body.size());
     int error;
     memcpy(&error, answer.data(), sizeof error);
     fwrite(answer.data() + sizeof error, 1, answer.size() - sizeof error, stdout);  // what the kernel printed
@@ -401,6 +426,9 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void*
     out->type = on_device(p) ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
     out->devicePointer = on_device(p) ? (void*)p : nullptr;
     out->hostPointer = (void*)p;
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    auto behind = owners().upper_bound((char*)p);
+    if (on_device(p) && behind != owners().begin()) out->device = (--behind)->second;
     return cudaSuccess;
 }
 #if CUDART_VERSION >= 13000
@@ -415,6 +443,18 @@ API cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) 
 // ------------------------------------------------------------------------------------------ device
 
 namespace {
+// One, or as many as the program's environment shows it: CUDA's own variable for that.
+int devices() {
+    static const int count = [] {
+        const char* shown = getenv("CUDA_VISIBLE_DEVICES");
+        int found = 1;
+        for (const char* c = shown ? shown : ""; *c; ++c) found += *c == ',';
+        return found < 16 ? found : 16;
+    }();
+    return count;
+}
+cudaError_t known(int device) { return said(device >= 0 && device < devices() ? cudaSuccess : cudaErrorInvalidDevice); }
+
 int attribute(cudaDeviceAttr which) {
     switch (which) {
         case cudaDevAttrMaxThreadsPerBlock: case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: return 1024;
@@ -454,12 +494,12 @@ API cudaError_t cudaOccupancyMaxPotentialClusterSize(int* out, const void*, cons
     *out = 8;  // as large as every GPU allows
     return cudaSuccess;
 }
-API cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
+API cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int device) {
     *out = attribute(which);
-    return cudaSuccess;
+    return known(device);
 }
 API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
-    if (device) return said(cudaErrorInvalidDevice);
+    if (known(device)) return cudaErrorInvalidDevice;
     connect();
     memset(out, 0, sizeof *out);
     strcpy(out->name, "cuda-lsp CPU emulator");
@@ -489,14 +529,18 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
     return cudaSuccess;
 }
 API cudaError_t cudaGetDeviceCount(int* out) {
-    *out = 1;
+    *out = devices();
     return cudaSuccess;
 }
 API cudaError_t cudaGetDevice(int* out) {
-    *out = 0;
+    *out = current_device;
     return cudaSuccess;
 }
-API cudaError_t cudaSetDevice(int device) { return said(device ? cudaErrorInvalidDevice : cudaSuccess); }
+API cudaError_t cudaSetDevice(int device) {
+    if (known(device)) return cudaErrorInvalidDevice;
+    current_device = device;
+    return cudaSuccess;
+}
 API cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp*) { return cudaGetDevice(out); }
 API cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 API cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
@@ -511,10 +555,12 @@ API cudaError_t cudaDeviceGetLimit(size_t* out, cudaLimit) {
     *out = 8 << 20;
     return cudaSuccess;
 }
-API cudaError_t cudaDeviceCanAccessPeer(int* out, int, int) {
-    *out = 0;
-    return cudaSuccess;
+API cudaError_t cudaDeviceCanAccessPeer(int* out, int one, int other) {
+    *out = one != other;
+    return said(known(one) || known(other) ? cudaErrorInvalidDevice : cudaSuccess);
 }
+API cudaError_t cudaDeviceEnablePeerAccess(int device, unsigned) { return known(device); }
+API cudaError_t cudaDeviceDisablePeerAccess(int device) { return known(device); }
 API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = *greatest = 0;
     return cudaSuccess;

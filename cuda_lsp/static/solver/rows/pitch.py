@@ -19,7 +19,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, exactly_divided, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -224,15 +224,27 @@ def _bounded(
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
-    for column in columns:
-        unit, factor = unit_of(column), factor_of(column)
+    quotients = {x for x in t.subterms(*t.conjuncts(p.guards)) if x.op is Op.DIV and x.args[1] is pitch}
+    for counted, of in (x for column in columns for x in _counted(column, width)):
+        unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
         # What is bounded may be a multiple of the unit, where rows are read in vectors.
         limits = ((t.scale(x, factor), by) for by, found in _bounds_of(unit, bounds) for x in found)
-        beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(width, by), free)]
+        beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(of, by), free)]
         if any(pitch in named(x) for x in (*within, *beyond)):
             return True
+        if any(side(unit) and x.args[0] is unit for x in quotients):
+            return True  # who divides it by the width takes it to span several rows
     return False
+
+
+def _counted(column: Term, width: Term) -> Iterator[tuple[Term, Term]]:
+    """The column and its width; and both in smaller rows that it is made of: ``nx * y + x`` as ``y``."""
+    yield column, width
+    products = (m for m in t.monomials(column) if len(m) > 1 and any(map(side, m)))
+    for inner in dict.fromkeys(a for m in products for a in m if a.op is Op.SYMBOL and not side(a)):
+        row, _ = division.divide(column, inner)
+        yield row, exactly_divided(width, inner) or t.ZERO
 
 
 def _bounds_of(unit: Term, bounds: Mapping[Term, list[Term]]) -> Iterator[tuple[int, list[Term]]]:

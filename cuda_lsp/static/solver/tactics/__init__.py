@@ -53,6 +53,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         models.already_shown,
         models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
         *_CHEAP,
+        models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
         meetings.under_the_launch,
     ),
     (models.already_shown, common.for_group((plain.refuted,)), plain.refuted),

@@ -148,6 +148,35 @@ def _of_small_sizes(p: Problem, facts: Term) -> Problem:
     return evolve(p, guards=t.and_(p.guards, *few, *divisors))
 
 
+def of_given_sizes(pair: OpenPair) -> Shown | None:
+    """The certain race that there is for several numbers in place of what products and quotients are made of.
+
+    Addresses are linear then. Numbers that rise and that fall are tried: no one order of sizes makes it.
+    """
+    p, facts, query = pair.p, pair.facts, pair.query
+    formula = query.complete(t.and_(facts, _of_small_sizes(p, facts).formula), p)
+    sizes, found = _multiplied(formula, query), list[Diagnosis]()
+    for order in (sizes, sizes[::-1]) if sizes else ():
+        given = {x: budgets.LEAST_GIVEN_SIZE + i for i, x in enumerate(order)}
+        answer = query.solve(t.substitute(formula, {x: t.const(n) for x, n in given.items()}))
+        if answer.outcome is not Outcome.MODEL:
+            return None
+        answer = evolve(answer, values={**(answer.values or {}), **given})
+        finding = report.race_finding(p, facts, answer, query, pair.launch)
+        if finding is None or not finding.certain:
+            return None
+        found.append(finding)
+    return _shown(pair, found[0]) if found else None
+
+
+def _multiplied(formula: Term, query: Query) -> list[Term]:
+    """Parameters that something is multiplied with, or divided by."""
+    parts = list(t.subterms(formula))
+    named = {x for part in parts for m in t.monomials(part) if len(m) > 1 for x in m}
+    named |= {x for part in parts if part.op in (Op.DIV, Op.REM) for x in t.subterms(part.args[1])}
+    return [x for x in query.parameters(formula) if x in named]
+
+
 def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:
     """The model divides by 0, or the like: nothing that the pair asks of memory is unknown."""
     return isinstance(finding.doubt, OnData) and report.data_dependence(pair.p, pair.query) is None
