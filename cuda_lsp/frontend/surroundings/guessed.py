@@ -32,6 +32,7 @@ from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
 _MAX_NAME_ROUNDS = 3
+_MOST_INSTANCES = 32
 RUN_TIME = "__CUDACC_RTC__"
 """What NVRTC defines, who takes functions that say nothing of it for the device's (``-default-device``)."""
 _ALL_ON_DEVICE = "#pragma clang force_cuda_host_device begin\n"
@@ -127,6 +128,7 @@ class Understanding:
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
     ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
     ``messages``: of the errors, in order. ``assumed``: templates whose arguments nothing tells.
+    ``instances``: of templates, also those that are too many to be looked at.
     """
 
     unread: int
@@ -138,6 +140,7 @@ class Understanding:
     unfound: tuple[str, ...]
     messages: tuple[str, ...] = ()
     assumed: int = 0
+    instances: int = 0
 
     @property
     def broken(self) -> int:
@@ -267,10 +270,17 @@ def _make_headers(reading: Reading) -> None:
 
 
 def _take_by_convention(reading: Reading, text: str) -> None:
-    """Declarations of well-known names."""
+    """Declarations of well-known names.
+
+    Where all is understood without them, for the instances that host code asks for: not for so many that
+    each keystroke would wait for them.
+    """
     first, before = reading.guessed, reading.understanding()
     if _add_conventions(reading, text):
-        _keep_if_better(reading, before, first)
+        if not before.broken and reading.understanding().instances > _MOST_INSTANCES:
+            reading.read_with(first)
+        else:
+            _keep_if_better(reading, before, first)
 
 
 def _define_as_the_build_does(reading: Reading) -> None:
