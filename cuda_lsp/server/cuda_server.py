@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
 
 SECTION = "cuda-lsp"
-_IDLE = 2.0  # seconds without an edit after which a click on "Run dynamic check" is prepared for
+_IDLE = 1.0  # seconds without an edit after which a click on "Run dynamic check" is prepared for
 
 
 class CudaServer(Server):
