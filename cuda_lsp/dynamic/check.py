@@ -35,7 +35,7 @@ from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Preparation,
 from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.ptx.directives import cluster_of
 from cuda_lsp.dynamic.ptx.names import comparable
-from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
+from cuda_lsp.dynamic.runs import Argument, Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
@@ -119,6 +119,7 @@ class _Check:
     chosen: Callable[[Engine], None]
     seen: Callable[[CheckResult], None]
     end: float = field(init=False)
+    _made: tuple[tuple[Trial, dict[str, int], int], tuple[Argument, ...]] | None = None
 
     def __attrs_post_init__(self) -> None:
         self.end = min(self.job.until, time.monotonic() + self.job.deadline)
@@ -232,6 +233,14 @@ class _Check:
         x, y, z = launch.grid or (1, 1, 1)
         return not isinstance(engine, EmulatorEngine) or x * y * z * launch.threads <= _WHOLE
 
+    def _arguments(self, trial: Trial, sizes: dict[str, int], seed: int) -> tuple[Argument, ...]:
+        """Those of a run; the last ones again where they are the same: drawing numbers takes time."""
+        key = trial, sizes, seed
+        known = self._made
+        if known is None or known[0] != key:
+            known = self._made = key, arguments(self.job.parameters, trial, sizes, seed)
+        return known[1]
+
     def _foresee_banks(self, engine: Engine, later: Future[CompiledModule]) -> None:
         """While races are looked for, a GPU's code for bank conflicts is assembled."""
         job = self.job
@@ -313,7 +322,7 @@ class _Check:
         sizes = first_sizes(job.parameters, trial)
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
-            made = arguments(job.parameters, trial, sizes, job.seed)
+            made = self._arguments(trial, sizes, job.seed)
             seconds = min(job.running, max(_LEAST, self.left * share))
             try:
                 outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
