@@ -64,7 +64,7 @@ def test_an_argument_that_is_computed_from_others_is_their_formula(
         "k<<<1, 32>>>(a, 12, 3, 4);",  # known
         "k<<<1, 32>>>(a, (1 << n) - 1, 1 << m);",
         "k<<<1, 32>>>(a, 1 << n, 1 << (n - 1));",  # 0, where n is
-        "for (int d = 9; d >= 0; --d) { int b = d; d--; k<<<1, 32>>>(a, d, b); }",  # not only the header counts
+        "for (int d = 9; d >= 0; --d) { int b = d; d--; k<<<1, 32>>>(a, d, b); }",  # twice a round
         "for (char d = 9; d >= 0; --d) k<<<1, 32>>>(a, d + 1, d);",
         "k<<<n, 32>>>(a, n);",  # the grid follows it, not it the grid
     ],

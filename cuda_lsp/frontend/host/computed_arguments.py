@@ -1,9 +1,9 @@
 """Arguments that the host computes from others: ``int row = heads * size; k<<<m, t>>>(a, row, heads, size);``
 
 Each integer argument, and each extent of grid and block, is a polynomial of what the host knows: parameters
-of the function around, results of calls, quotients, powers of two. An argument whose products are made of those of others,
-of extents and of numbers is a formula of these, whatever the sizes are that the kernel never sees. Both sides
-agree modulo any power of two, so that widths and signs do not matter.
+of the function around, results of calls, quotients, powers of two. An argument whose products are made of
+those of others, of extents and of numbers is a formula of these, whatever the sizes are that the kernel never
+sees. Both sides agree modulo any power of two, so that widths and signs do not matter.
 """
 
 from __future__ import annotations
