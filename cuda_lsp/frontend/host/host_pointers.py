@@ -26,9 +26,7 @@ _DECLARATOR = re.compile(
 _ASSIGNED = re.compile(
     rf"(?<![\w.>*&])({_NAME}(?:\s?(?:\.|->)\s?\w+|\[\w+\]){{0,6}})\s?=(?!=)\s?([^;{{}}]{{1,200}});"
 )
-_MOVED = re.compile(
-    rf"(?<![\w.>])({_NAME})\s?(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b"
-)
+_MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
 _LESSENED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:/|>>)=")
 _LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
 _WORD = re.compile(_NAME)
