@@ -26,6 +26,7 @@ from cuda_lsp.confirm import (
     proved_free,
     runs_in_lock_step,
 )
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import KernelRuns, ProgramJob, ProgramKernel, ProgramResult
@@ -40,6 +41,7 @@ from cuda_lsp.static.analyze import Analyzer
 
 _MOST_HEADERS = 200
 _LEAST = 1.0  # seconds for which a program is worth starting
+_AT_RUN_TIME = "compiled by the program as it runs: not analysed statically"
 
 
 @frozen
@@ -267,6 +269,56 @@ def check_program(
     return reports, result
 
 
+def check_script(
+    path: Path,
+    interpreter: str,
+    settings: Settings,
+    runner: Runner,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> tuple[list[FileReport], ProgramResult]:
+    """What the kernels of a Python program did that it compiles at run time. Raises CheckCancelled."""
+    options = chosen(options, settings)
+    job = ProgramJob(
+        path=path.absolute(),
+        text="",
+        kernels=(),
+        options=CompileOptions(arch=compile_options(settings, path).arch),
+        cache=cache_folder(),
+        folder=program.folder or path.absolute().parent,
+        arguments=program.arguments,
+        wanted=tuple(wanted),
+        engine=options.engine,
+        nvcc=options.nvcc,
+        detail=options.detail,
+        all_blocks=options.all_blocks,
+        deadline=program.deadline,
+        host_memory=(settings.program_memory or 0) << 20,
+        gpu_memory=(settings.gpu_memory or 0) << 20,
+        interpreter=interpreter,
+    )
+    result = runner.run_program(job, progress, cancelled)
+    reports = [FileReport(path.absolute())]
+    for run in _alike_together(result.runs):
+        if run.kernel is not None:
+            reports = _with_stranger(reports, run, run.kernel, _AT_RUN_TIME, analysed=False)
+    idle = [ToolError("it launched no kernel: nothing was checked")] if not result.launches else []
+    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result), *idle))
+    return reports, result
+
+
+def _alike_together(runs: Sequence[KernelRuns]) -> Sequence[KernelRuns]:
+    """Kernels of one name at one place are one: a text that is compiled again, or with other values in it."""
+    found: dict[object, KernelRuns] = {}
+    for run in runs:
+        key = run.name, run.kernel and (run.kernel.range.path, run.kernel.range.start.line)
+        found[key] = found[key].with_more(run) if key in found else run
+    return tuple(found.values())
+
+
 def with_result(reports: Sequence[FileReport], result: ProgramResult) -> list[FileReport]:
     """The reports with what was seen of their kernels; kernels that none of them knows get one."""
     merged = [
@@ -303,12 +355,16 @@ def _stands_in(run: KernelRuns, kernel: KernelReport) -> bool:
     )
 
 
-def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKernel) -> list[FileReport]:
-    """A kernel that the static side could not read is told all the same."""
-    unknown = KernelReport(
-        run.name, kernel.range, Verdict.UNDECIDED, ("the static analysis does not know this kernel",)
-    )
-    made = with_all(unknown, [Seen(check, {}) for check in run.checks], [run.told])
+def _with_stranger(
+    reports: list[FileReport],
+    run: KernelRuns,
+    kernel: ProgramKernel,
+    why: str = "the static analysis does not know this kernel",
+    analysed: bool = True,
+) -> list[FileReport]:
+    """A kernel that the static side could not read (``why``) is told all the same."""
+    unknown = KernelReport(run.name, kernel.range, Verdict.UNDECIDED, (why,))
+    made = with_all(unknown, [Seen(check, {}, analysed=analysed) for check in run.checks], [run.told])
     path = kernel.range.path
     if not any(report.path.absolute() == path for report in reports):
         return [*reports, FileReport(path, (made,))]

@@ -420,7 +420,8 @@ class Finding:
         """The same with its places in the file ``path`` ``lines`` further down."""
 
         def moved(site: Site) -> Site:
-            return evolve(site, range=site.range.shifted(lines)) if site.range.path == path else site
+            here, *calls = (r.shifted(lines) if r.path == path else r for r in (site.range, *site.calls))
+            return evolve(site, range=here, calls=tuple(calls))
 
         related = tuple(evolve(r, site=moved(r.site)) for r in self.related)
         return evolve(self, site=moved(self.site), related=related)

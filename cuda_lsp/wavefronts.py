@@ -146,3 +146,13 @@ def touched_words(
     return tuple(
         Touch(lane, word % banks, word, of, served[of, word % banks].index(word)) for of, word, lane in found
     )
+
+
+def sharing(touches: tuple[Touch, ...]) -> tuple[Touch, Touch] | None:
+    """Two lanes that come for different words of one bank, in the busiest bank, the nearest words."""
+    busiest = max(touches, key=lambda touch: touch.wavefront, default=None)
+    if busiest is None or not busiest.wavefront:
+        return None
+    served = [t for t in touches if (t.part, t.bank) == (busiest.part, busiest.bank)]
+    first, second = (next(t for t in served if t.wavefront == turn) for turn in (0, 1))
+    return (first, second) if first.lane < second.lane else (second, first)

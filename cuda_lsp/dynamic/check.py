@@ -135,7 +135,7 @@ class _Check:
         self.progress("compiling")
         with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
             plain, later = [aside.submit(self._compiled, level, toolkit) for level in (Level.O0, Level.O3)]
-            _begin_detector(job, toolkit)
+            _begin_detector(job.engine, architecture_number(job.options.arch), toolkit)
             engine, notes = self.engines.choose(job.engine, job.nvcc)
             self.chosen(engine)
             try:
@@ -353,22 +353,23 @@ def prepare(what: Preparation) -> None:
     def begin() -> None:
         # What is amiss is told by the check that needs it.
         with suppress(EngineUnavailable, ToolkitMissing, Interrupted, OSError):
-            toolkit = find_toolkit(what.nvcc)
+            toolkit, wanted = find_toolkit(what.nvcc), architecture_number(what.options.arch)
+            _begin_detector(what.engine, wanted, toolkit)
             plan_ahead(what.path, what.options, toolkit, what.cache)
             if what.engine is EngineKind.EMULATOR:
                 return
             from cuda_lsp.dynamic.gpu.engine import device_architecture
 
             own = device_architecture()
-            made_meanwhile(toolkit, min(architecture_number(what.options.arch) or own, own))
+            if not wanted or own < wanted:
+                made_meanwhile(toolkit, own)
 
     threading.Thread(target=begin, daemon=True).start()
 
 
-def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
+def _begin_detector(engine: EngineKind, architecture: int | None, toolkit: Toolkit) -> None:
     """A GPU will need it: on most machines for the architecture that the code is compiled for."""
-    architecture = architecture_number(job.options.arch)
-    if job.engine is EngineKind.EMULATOR or not architecture:
+    if engine is EngineKind.EMULATOR or not architecture:
         return
     from cuda_lsp.dynamic.gpu.engine import library
 

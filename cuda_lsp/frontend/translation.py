@@ -165,6 +165,7 @@ class Translation:
             unfound=self._problems.unfound,
             messages=tuple(error.message for error in in_order(errors)),
             assumed=self._guesses.count,
+            instances=len(kernels) + sum(more for _, more in self._sources.skipped),
         )
 
     def texts(self) -> Iterable[str]:

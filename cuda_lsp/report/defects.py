@@ -13,9 +13,11 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from cuda_lsp.model import Code, Finding, Related, SourceRange, Status
+from cuda_lsp.model import Code, Finding, Related, Site, SourceRange, Status
 
 _MOST_NAMES = 4
+_MOST_CALLS = 3
+_CALL = "a call that leads there"
 _SUREST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE, Status.NOT_OBSERVED)
 
 
@@ -27,8 +29,16 @@ def defects(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         for group in linked:
             found.remove(group)
         found.append([other for group in linked for other in group] + [finding])
-    leaders = (_led(group) for group in found)
+    leaders = (_with_calls(_led(group)) for group in found)
     return tuple(sorted(leaders, key=lambda f: (f.site.range, f.code.value)))
+
+
+def _with_calls(finding: Finding) -> Finding:
+    """What stands in a function that kernels call, with the calls in kernels that lead there."""
+    others = (other.site for other in (*finding.related, *finding.also))
+    calls = dict.fromkeys(site.calls[0] for site in (finding.site, *others) if site.calls)
+    lead = (Related(Site(call), _CALL) for call in list(calls)[:_MOST_CALLS])
+    return evolve(finding, related=(*finding.related, *lead))
 
 
 def _linked(group: Sequence[Finding], finding: Finding) -> bool:

@@ -21,7 +21,13 @@ from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended, suggested
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
-from cuda_lsp.server.check_commands import action_for, interval_action, picture_action
+from cuda_lsp.server.check_commands import (
+    action_for,
+    interval_action,
+    picture_action,
+    program_action,
+    program_line,
+)
 from cuda_lsp.server.diagnostics import templates
 from cuda_lsp.server.edits import line_above
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
@@ -38,6 +44,7 @@ class Wanted:
 
     ``resolves``: it asks again for the edits of an action that it has chosen. ``asks_launch``: it can ask its
     user for a launch. ``others``: of open files; ``elsewhere``: launches in the rest of the workspace.
+    ``built``: a command builds the program.
     """
 
     first: int
@@ -47,6 +54,7 @@ class Wanted:
     asks_launch: bool = False
     others: tuple[FileReport, ...] = ()
     elsewhere: tuple[LaunchConfig, ...] = ()
+    built: bool = False
 
     def kind(self, kind: str) -> bool:
         """Whether it asks for actions of a kind."""
@@ -65,6 +73,7 @@ def actions(
         found += _fix_all(report, document, trials)
     if wanted.kind(lsp.CodeActionKind.Source.value):
         found += _pictures(report, document, wanted)
+        found += _program(report, document, wanted)
     for kernel, *_ in templates(report.kernels):
         if kernel.range.has_line(wanted.first + 1):
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
@@ -253,3 +262,11 @@ def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
         kind=lsp.CodeActionKind.Source,
         command=action_for(kernel, document.uri),
     )
+
+
+def _program(report: FileReport, document: TextDocument, wanted: Wanted) -> Iterator[lsp.CodeAction]:
+    """Where the lens for it stands: not every client shows lenses."""
+    line = program_line(report, document.source, wanted.built)
+    if line is not None and wanted.first <= line - 1 <= wanted.last:
+        command = program_action(document.uri)
+        yield lsp.CodeAction(command.title, kind=lsp.CodeActionKind.Source, command=command)

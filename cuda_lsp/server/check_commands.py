@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from lsprotocol import types as lsp
 
-from cuda_lsp.model import KernelReport
+from cuda_lsp.main_function import main_line
+from cuda_lsp.model import FileReport, KernelReport
 
 COMMAND = "cuda-lsp.runDynamicCheck"
 PROGRAM_COMMAND = "cuda-lsp.runProgram"
@@ -21,6 +24,7 @@ UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
     ' trust the folder in VS Code, or set "trusted": true in the initialization options'
 )
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\"", re.MULTILINE)  # kernels may be there
 
 
 def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
@@ -31,6 +35,14 @@ def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
 def program_action(uri: str) -> lsp.Command:
     """What a click on "Run the program under check" sends."""
     return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])
+
+
+def program_line(report: FileReport, text: str, built: bool) -> int | None:
+    """The line (from 1) of what runs the program that a file belongs to; None: nobody knows it."""
+    line = main_line(text) if report.kernels or _INCLUDES.search(text) else None
+    if line is None and built:
+        line = min((kernel.range.start.line for kernel in report.kernels), default=None)
+    return line
 
 
 def picture_action(uri: str, line: int) -> lsp.Command:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import cast
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, cast
 
 from attrs import asdict
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import FileReport
@@ -21,7 +25,10 @@ from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.workspace_check import folders_of
 
+log = logging.getLogger(__name__)
+
 _Look = Callable[[Session, FileReport, TextDocument, int, Trials], Awaitable["close_ups.Picture | None"]]
+_begun: set[asyncio.Task[None]] = set()  # commands that were answered before they ended
 _REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
 
 
@@ -58,7 +65,7 @@ def wire_commands(server: CudaServer) -> None:
             name = kernel if isinstance(kernel, str) else "the code here"
             return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
         checked = checks.run(ls, report, text, job, found, ls.settings_at(report.path))
-        return await outcome(ls, checked, document)
+        return await _answered(ls, outcome(ls, checked, document))
 
     async def program(ls: CudaServer, uri: str, arguments: list[str] | None) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
@@ -69,7 +76,7 @@ def wire_commands(server: CudaServer) -> None:
         opened = [(report, document.source), *ls.opened(but=document.uri)]
         how = checks.options(ls.engine)
         checked = checks.run_program(ls, opened, session, ls.settings_at, how, arguments)
-        return await outcome(ls, checked, document)
+        return await _answered(ls, outcome(ls, checked, document))
 
     @server.command(check_commands.PROGRAM_COMMAND)
     async def run_program(ls: CudaServer, uri: str) -> None:
@@ -107,29 +114,29 @@ def wire_commands(server: CudaServer) -> None:
                 "tables": tables,
             }
             return ls.protocol.notify(f"{SECTION}/picture", shown)
-        window = ls.client_capabilities.window
-        if window and window.show_document and window.show_document.support:
-            await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(drawn.path), external=True))
-        else:
-            said(ls, f"{drawn.words}. The picture: {drawn.path}", lsp.MessageType.Info)
+        if not await _opened(ls, drawn.path):
+            said(ls, f"The picture: {drawn.path} ({drawn.words})", lsp.MessageType.Info)
 
     @server.command(check_commands.PICTURE_COMMAND)
     async def banks(ls: CudaServer, uri: str, line: int) -> None:
         """``line`` from 1."""
         nothing = f"no access to shared memory on line {line} whose addresses are known"
-        await picture(ls, uri, line, close_ups.bank_picture, nothing)
+        await _answered(ls, picture(ls, uri, line, close_ups.bank_picture, nothing))
 
     @server.command(check_commands.INTERVALS_COMMAND)
     async def intervals(ls: CudaServer, uri: str, line: int) -> None:
         """``line`` from 1."""
         nothing = f"no race on line {line} of two threads that are known"
-        await picture(ls, uri, line, close_ups.interval_picture, nothing)
+        await _answered(ls, picture(ls, uri, line, close_ups.interval_picture, nothing))
 
     @server.command(check_commands.WORKSPACE_COMMAND)
     async def check_workspace(ls: CudaServer) -> None:
         folders = folders_of(ls.roots)
         if not ls.trusted or not folders:
             return said(ls, check_commands.UNTRUSTED if not ls.trusted else "no folder is open")
+        return await _answered(ls, checked_workspace(ls, folders))
+
+    async def checked_workspace(ls: CudaServer, folders: list[Path]) -> None:
         told = await ls.workspace_check.run(ls, folders, ls.settings.documentation)
         if told is not None:
             said(ls, told, lsp.MessageType.Info)
@@ -137,3 +144,33 @@ def wire_commands(server: CudaServer) -> None:
             ls.workspace_diagnostic_refresh(None)
 
     del run, run_program, run_program_with, tell, banks, intervals, check_workspace
+
+
+async def _answered(ls: CudaServer, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work of a command; behind its answer for a client that waits for answers (``answersAtOnce``)."""
+    if not cast("Protocol", ls.protocol).options.get("answersAtOnce"):
+        return await work
+    task = asyncio.ensure_future(work)
+    _begun.add(task)
+    task.add_done_callback(_ended)
+    return None
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    _begun.discard(task)
+    problem = None if task.cancelled() else task.exception()
+    if problem is not None:
+        log.error("a command failed", exc_info=problem)
+
+
+async def _opened(ls: CudaServer, path: Path) -> bool:
+    """Whether the client has shown a file in a program of its user's. Editors in a terminal may have none."""
+    window = ls.client_capabilities.window
+    if not (window and window.show_document and window.show_document.support):
+        return False
+    try:
+        shown = await ls.window_show_document_async(lsp.ShowDocumentParams(uri_of(path), external=True))
+    except JsonRpcException as refused:
+        log.info("the client does not show %s: %s", path, refused)
+        return False
+    return shown.success

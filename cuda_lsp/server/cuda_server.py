@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
 
 SECTION = "cuda-lsp"
-_IDLE = 2.0  # seconds without an edit after which a click on "Run dynamic check" is prepared for
+_IDLE = 1.0  # seconds without an edit after which a click on "Run dynamic check" is prepared for
 
 
 class CudaServer(Server):
@@ -44,6 +45,7 @@ class CudaServer(Server):
         self.settings = Settings()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
+        self.watches_refused = False
         self.workspace_check = WorkspaceCheck()
         self._checks: DynamicChecks | None = None
         self._preparing: asyncio.TimerHandle | None = None
@@ -84,6 +86,13 @@ class CudaServer(Server):
         known = (document.uri, document.version, document.source)
         report = await asyncio.to_thread(self.session.settled, *known, seconds) if self.session else None
         return None if report is None else self.with_checks(report, document.source)
+
+    async def first_settled(self, document: TextDocument, seconds: float) -> FileReport | None:
+        """Also where the client has yet to say what its settings are."""
+        until = time.monotonic() + seconds
+        while self.session is None and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return await self.settled(document, until - time.monotonic())
 
     def opened(self, but: str) -> list[tuple[FileReport, str]]:
         """The reports of all other documents that are of their texts as they are, with these."""
@@ -158,7 +167,13 @@ class CudaServer(Server):
         """Whether the client can tell of files that change on the disk."""
         workspace = self.client_capabilities.workspace
         watching = workspace.did_change_watched_files if workspace else None
-        return bool(watching and watching.dynamic_registration)
+        return bool(watching and watching.dynamic_registration) and not self.watches_refused
+
+    @property
+    def refreshes_hints(self) -> bool:
+        """Whether the client can be told to ask for inlay hints again."""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support)
 
     @property
     def draws_tables(self) -> bool:
@@ -263,7 +278,7 @@ class CudaServer(Server):
         workspace = self.client_capabilities.workspace
         if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
-        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+        if self.refreshes_hints:
             self.workspace_inlay_hint_refresh(None)
 
     @property
@@ -310,6 +325,11 @@ class CudaServer(Server):
             self._asked.add(folder)
             if self._settings_folder(folder) not in (None, *self._nested):
                 self.apply_settings(self._editor)
+
+    def reread_settings(self) -> None:
+        """Look at the settings files again."""
+        if self._editor:
+            self.apply_settings(self._editor)
 
     def _settings_folder(self, folder: Path) -> Path | None:
         """Where the settings file of a folder lies, if that is below one of the client's folders."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp.main_function import main_line
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, Status, Verdict
-from cuda_lsp.server.check_commands import STALE, action_for, program_action, verdict_action
+from cuda_lsp.server.check_commands import STALE, action_for, program_action, program_line, verdict_action
 from cuda_lsp.server.diagnostics import templates
 from cuda_lsp.server.positions import to_client
 from cuda_lsp.server.verdicts import title
 
 if TYPE_CHECKING:
     from cuda_lsp.server.run_outcomes import LastRun
-
-_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\"", re.MULTILINE)  # kernels may be there
 
 
 def lenses(report: FileReport, document: TextDocument, runs: Mapping[str, LastRun]) -> list[lsp.CodeLens]:
@@ -65,14 +61,6 @@ def program_lens(report: FileReport, document: TextDocument, built: bool) -> lis
         return []
     place = lsp.Range(lsp.Position(line - 1, 0), lsp.Position(line - 1, 0))
     return [lsp.CodeLens(range=place, command=program_action(document.uri))]
-
-
-def program_line(report: FileReport, text: str, built: bool) -> int | None:
-    """The line (from 1) of what runs the program that a file belongs to; None: nobody knows it."""
-    line = main_line(text) if report.kernels or _INCLUDES.search(text) else None
-    if line is None and built:
-        line = min((kernel.range.start.line for kernel in report.kernels), default=None)
-    return line
 
 
 def kernel_at(report: FileReport, which: str | int) -> KernelReport | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 
 from cuda_lsp import settings_file
 from cuda_lsp.server import actions, close_ups, hover, lenses
@@ -20,7 +22,10 @@ from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.workspace_pull import PULL_WAIT, workspace_report
 
+log = logging.getLogger(__name__)
+
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{cu,h,hh,hpp,hxx,cuh,inl,inc}")
+_HINTS_WAIT = 10.0  # seconds for the analysis of a text whose hints the client asks for once
 _ACTIONS_WAIT = 2.0  # seconds a request for actions waits for the analysis of the text it is about
 _VERIFY_WAIT = 3.0  # … and for the solver's word on repairs
 _CHOSEN_WAIT = 20.0  # seconds for the repairs of an action that was chosen
@@ -58,6 +63,7 @@ def _wire_documents(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def did_save(ls: CudaServer, params: lsp.DidSaveTextDocumentParams) -> None:
         ls.files_changed(headers=not params.text_document.uri.endswith(".cu"))
+        ls.reread_settings()  # not every client that says so tells of files that others write
 
     del did_open, did_change, did_close, did_save
 
@@ -95,7 +101,11 @@ async def _watch_files(ls: CudaServer) -> None:
         watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
         options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
         registration = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-        await ls.client_register_capability_async(lsp.RegistrationParams([registration]))
+        try:
+            await ls.client_register_capability_async(lsp.RegistrationParams([registration]))
+        except JsonRpcException as refused:
+            log.info("the client does not watch files: %s", refused)
+            ls.watches_refused = True
 
 
 async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None) -> None:
@@ -146,10 +156,13 @@ def _wire_reading(server: CudaServer) -> None:
         return [*shown, *lenses.program_lens(report, document, built)]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
-    def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+    async def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         lines = (params.range.start.line, params.range.end.line)
         if ls.session:  # clients ask for what is visible
             ls.session.look(params.text_document.uri, sum(lines) // 2 + 1)
+        if not ls.refreshes_hints:  # they are asked for once
+            asked = ls.workspace.get_text_document(params.text_document.uri)
+            await ls.first_settled(asked, _HINTS_WAIT)
         report = ls.report(params.text_document.uri)
         if report is None or not ls.settings_at(report.path).inlay_hints:
             return []
@@ -180,7 +193,8 @@ def _wire_reading(server: CudaServer) -> None:
         lines = params.range.start.line, params.range.end.line
         asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
         others, elsewhere = session.reports(), ls.workspace_check.launches
-        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere)
+        built = bool(ls.settings_at(report.path).build_command)
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, others, elsewhere, built)
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await trials.used(actions.actions, report, document, wanted)

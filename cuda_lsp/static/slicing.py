@@ -227,6 +227,10 @@ def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
             elif s is not without:
                 for e in used(s):
                     need(e)
+                if result.kernel.valued and isinstance(s, ir.Copy):
+                    local = {a.id for a in result.roots(s.source) if a.space is Space.LOCAL}
+                    changed = changed or not local <= modelled
+                    modelled |= local
     if without is None:
         result.modelled = modelled
     return relevant

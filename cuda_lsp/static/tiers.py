@@ -58,6 +58,7 @@ from cuda_lsp.static.solver.answer import SolverResult
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
 _PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
+_LAUNCH_OPEN = (Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_TEMPLATE)
 _UP_TO_SIZES = MISUSES | {Code.MISALIGNED_ACCESS}
 """Arrays are made for the sizes that the host has, pitches of vectors are multiples of them."""
 
@@ -195,8 +196,9 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
-        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt is Open.LAUNCH_UNTOLD]
+        doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt in _LAUNCH_OPEN]
         settled = {f.key for f in doubts}
+        found = found if runs.late else _with_deciding_values(runs, launch, found)
         by_sample, left = ([], left) if runs.late else _sampled(runs, launch)
         examples = [f for f in by_sample if f.key not in settled]
     return _Look(
@@ -341,12 +343,40 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> tuple[list[Diagnosis], 
     return [_under(finding, example, runs.kernel) for finding in found], left
 
 
+def _with_deciding_values(
+    runs: _Executions, launch: LaunchConfig, found: tuple[Diagnosis, ...]
+) -> tuple[Diagnosis, ...]:
+    """The findings; stores that are of one value under some arguments need others: ``out[0] = in[i / n]``."""
+    free = free_scalars(runs.kernel, launch)
+    asked = {
+        f.key for f in found if f.kind is RaceKind.WAW and f.status is Status.PROVED and not f.same_value
+    }
+    if not asked:
+        return found
+    alike: set[Key] = set()
+    differing: dict[Key, Example] = {}
+    ordinary = sample(runs.kernel, launch) or {}
+    for values in (ordinary, *({**dict.fromkeys(free, n), **launch.arguments} for n in (1, 0))):
+        trace = runs.under(launch, values)
+        races = (
+            () if trace.excluded or runs.late else race_findings(trace, Comparing(budgets.COMPARING_AGAIN_S))
+        )
+        for race in races:
+            if race.key not in asked or race.status is not Status.PROVED:
+                continue
+            if race.same_value:
+                alike.add(race.key)
+            else:
+                differing.setdefault(race.key, Example(tuple((name, values[name]) for name in free)))
+    return tuple(f.needing(differing[f.key]) if f.key in alike & differing.keys() else f for f in found)
+
+
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
         named = between_lanes(kernel, finding.site)
         values = tuple((name, value) for name, value in example.values if name in named)
         return finding.needing(Example(values, sampled=True)) if values else finding
-    if finding.code in _UP_TO_SIZES and finding.certain:
+    if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     return finding.needing(example) if finding.status is Status.PROVED else finding
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Kernel, Store
-from cuda_lsp.ir.types import Float
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.program import Copy, Kernel, Load, Store
+from cuda_lsp.ir.types import Float, Opaque
+from cuda_lsp.ir.walk import variables, walk
 from cuda_lsp.model import RaceKind, SourceRange, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.comparing import Comparing
@@ -37,9 +37,15 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
-    """Where it stores floating-point numbers."""
-    stores = (s for s in walk(kernel.body) if isinstance(s, Store) and isinstance(s.type, Float))
-    return {store.site.range for store in stores}
+    """Where it stores floating-point numbers, records, which may hold some, or integers that it has read."""
+    read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
+
+    def asked(s: Copy | Store) -> bool:
+        if isinstance(s, Copy) or isinstance(s.type, Float | Opaque):
+            return True
+        return not read.isdisjoint(variables(s.value))
+
+    return {s.site.range for s in walk(kernel.body) if isinstance(s, Copy | Store) and asked(s)}
 
 
 def is_suspected(finding: Diagnosis) -> bool:

@@ -38,6 +38,44 @@ __global__ void spin(volatile int* out) {
 
 void launch(int* out) { spin<<<1, 32>>>(out); }
 """
+
+#: Nothing launches this one; its loads meet in one bank.
+COLUMNS = """\
+__global__ void columns(float* out, const float* in) {
+    __shared__ float tile[32][32];
+    tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
+    __syncthreads();
+    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+"""
+
+#: A program with the kernel of Figure 1, at the same lines, that prints its arguments.
+MAIN = "int main(int argc, char** argv) {"
+APP = f"""\
+{FIGURE1.partition("void launch")[0]}\
+extern "C" int printf(const char*, ...);
+
+{MAIN}
+    int* out;
+    cudaMalloc(&out, 64 * sizeof(int));
+    neighbour<<<1, 64, 64 * sizeof(int)>>>(out);
+    cudaDeviceSynchronize();
+    printf("it runs\\n");
+    for (int i = 1; i < argc; ++i) printf("argument %d: %s\\n", i, argv[i]);
+    return 0;
+}}
+"""
+
+#: A header that holds a kernel, which races.
+HEADER = """// __global__ in a comment alone is none
+template <typename T>
+__global__ void turned(T* out) {
+    __shared__ T s[64];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
 STORE_LINE = 7
 READ = "s[(id + 1) % nt]"
 STORE = "s[id]"

@@ -1,7 +1,7 @@
 """Real Neovim in a real terminal, with the configuration of editors/nvim and the real server.
 
-Debian 12's 0.7 (``start_client``) and Debian 13's 0.10 (``vim.lsp.start``). Keys go through the
-terminal; what the editor knows is read through its own remote interface.
+Debian 12's 0.7 (``start_client``), Debian 13's 0.10 (``vim.lsp.start``), and 0.12 (``vim.lsp.enable``). Keys
+go through the terminal; what the editor knows is read through its own remote interface.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import EDITORS, FIGURE1, READ, ROOT, SERVER, SPIN, STORE_LINE, need
+from conftest import APP, COLUMNS, EDITORS, FIGURE1, HEADER, MAIN, READ, ROOT, SERVER, SPIN, STORE_LINE, need
 from terminal import TIMEOUT_S, Terminal
 
 from cuda_lsp import __version__
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
 NEWER = EDITORS / "debian13-neovim"
+NEWEST = EDITORS / "neovim12"
 INIT = """\
 vim.opt.runtimepath:prepend('{plugin}')
 vim.o.swapfile = false
@@ -34,6 +36,8 @@ vim.o.number = true
 vim.o.signcolumn = 'yes'
 vim.o.updatetime = 100
 vim.o.termguicolors = true
+-- long messages wait for no key
+if vim.fn.exists('+messagesopt') == 1 then vim.o.messagesopt = 'wait:0,history:500' end
 vim.cmd('filetype plugin indent on | syntax on')
 if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
 vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
@@ -43,7 +47,13 @@ vim.lsp.handlers['$/progress'] = function(error, progress, ...)
   vim.g.progress = {{ token = progress.token, kind = progress.value.kind, message = progress.value.message }}
   if shown then return shown(error, progress, ...) end
 end
-require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}'), trusted = true }})
+"""
+SETUP = "require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}'), trusted = {trusted} }})\n"
+ENABLED = """\
+vim.lsp.config('cuda_lsp', {{
+  cmd = vim.fn.json_decode('{command}'), init_options = {{ trusted = {trusted} }},
+}})
+vim.lsp.enable('cuda_lsp')
 """
 DIAGNOSTICS = """\
 map(luaeval("vim.diagnostic.get(0)"), {_, d -> {"line": d.lnum + 1, "col": d.col, "end": d.end_col, \
@@ -63,12 +73,21 @@ class Neovim:
     """One running Neovim with Figure 1 open."""
 
     def __init__(
-        self, program: str, runtime: Path | None, folder: Path, configuration: str | None = None
+        self,
+        program: str,
+        runtime: Path | None,
+        folder: Path,
+        configuration: str | None = None,
+        *,
+        trusted: bool = True,
     ) -> None:
         self.file = folder / "figure1.cu"
         self.file.write_text(FIGURE1)
         init = folder / "init.lua"
-        ours = INIT.format(plugin=ROOT / "editors/nvim", command=json.dumps(SERVER))
+        ours = INIT.format(plugin=ROOT / "editors/nvim")
+        ours += (ENABLED if runtime and NEWEST in runtime.parents else SETUP).format(
+            command=json.dumps(SERVER), trusted=str(trusted).lower()
+        )
         init.write_text(ours if configuration is None else configuration)
         self._pipe = (
             Path(tempfile.mkdtemp()) / "nvim"
@@ -77,6 +96,7 @@ class Neovim:
         self._environment = {
             "LC_ALL": "C.UTF-8",
             "TERM": "screen-256color",
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
             **{f"XDG_{kind}_HOME": str(folder) for kind in ("CONFIG", "DATA", "STATE", "CACHE")},
             **({"VIMRUNTIME": str(runtime)} if runtime else {}),
         }
@@ -142,6 +162,23 @@ class Neovim:
 
         self.until(shown, f"a hover with {words}")
 
+    def told(self, pattern: str) -> str:
+        """What a message says, once one has the pattern."""
+        said: list[str] = []
+
+        def met() -> bool:
+            said[:] = [self.evaluate('execute("messages")')]
+            return re.search(pattern, said[0]) is not None
+
+        self.until(met, f"a message with {pattern}")
+        return said[0]
+
+    def open(self, name: str, text: str) -> None:
+        """Edit another file."""
+        (self.file.parent / name).write_text(text)
+        self.terminal.type(f":e {name}\r")
+        self.until(lambda: self.evaluate('expand("%:t")') == name, name)
+
     def lines(self) -> list[str]:
         return self.evaluate('getline(1, "$")')
 
@@ -156,12 +193,13 @@ class Neovim:
             time.sleep(0.03)
 
 
-@pytest.fixture(params=["0.7", "0.10"])
+@pytest.fixture(params=["0.7", "0.10", "0.12"])
 def program(request: pytest.FixtureRequest) -> tuple[str, Path | None]:
     need("tmux", "tmux")
     if request.param == "0.7":
         return need("nvim", "Neovim"), None
-    return need(NEWER / "usr/bin/nvim", "Neovim 0.10"), NEWER / "usr/share/nvim/runtime"
+    there, why = (NEWER, "Neovim 0.10") if request.param == "0.10" else (NEWEST, "Neovim 0.12")
+    return need(there / "usr/bin/nvim", why), there / "usr/share/nvim/runtime"
 
 
 @pytest.fixture
@@ -257,16 +295,6 @@ def test_the_lens_above_the_kernel_tells_its_verdict(neovim: Neovim) -> None:
     neovim.terminal.type(":qa!\r")
 
 
-HEADER = """// __global__ in a comment alone is none
-template <typename T>
-__global__ void turned(T* out) {
-    __shared__ T s[64];
-    s[threadIdx.x] = threadIdx.x;
-    out[threadIdx.x] = s[63 - threadIdx.x];
-}
-"""
-
-
 def test_a_header_that_holds_kernels_is_cuda(neovim: Neovim) -> None:
     folder = neovim.file.parent
     (folder / "kernels.h").write_text(HEADER)
@@ -298,16 +326,127 @@ def test_a_check_confirms_the_race_where_it_is(
 @needs_nvcc
 def test_a_running_check_is_cancelled(neovim: Neovim) -> None:
     neovim.wait_for_diagnostics(True)
-    (neovim.file.parent / "slow.cu").write_text(SPIN)
-    neovim.terminal.type(":e slow.cu\r")
-    neovim.until(lambda: neovim.evaluate('expand("%:t")') == "slow.cu", "the other file")
+    neovim.open("slow.cu", SPIN)
     neovim.choose(1, "Run dynamic check")
     neovim.until(lambda: neovim.evaluate("g:progress").get("message") == "running", "the kernel to run")
-    clients = "(vim.lsp.get_clients or vim.lsp.get_active_clients)()"
-    cancel = "c.notify('window/workDoneProgress/cancel', { token = vim.g.progress.token })"
-    neovim.terminal.type(f":lua for _, c in pairs({clients}) do {cancel} end\r")
+    neovim.terminal.type(":CudaLsp cancel\r")
     neovim.until(lambda: neovim.evaluate("g:progress").get("kind") == "end", "the end of the check")
     assert neovim.evaluate("g:progress")["message"] == "cancelled"  # and not ended by its deadline
+    neovim.terminal.type(":qa!\r")
+
+
+def test_nothing_runs_where_nobody_trusts_it(program: tuple[str, Path | None], tmp_path: Path) -> None:
+    editor = Neovim(*program, tmp_path, trusted=False)
+    try:
+        (race,) = editor.wait_for_diagnostics(True)  # it is analysed all the same
+        editor.terminal.type(f":{race['line']} | CudaLsp check\r")
+        editor.told("needs a trusted workspace")
+        editor.terminal.type("\r:qa!\r")
+    finally:
+        editor.terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("answers", "written"),
+    [(("1",), "block=(64,1,1)"), (("2", "16, 16"), "block=(16,16)")],
+)
+def test_the_launch_of_a_kernel_is_asked_for_and_written(
+    neovim: Neovim, answers: tuple[str, ...], written: str
+) -> None:
+    neovim.wait_for_diagnostics(True)  # of a kernel whose launch is offered
+    neovim.open("columns.cu", COLUMNS)
+    neovim.wait_for_diagnostics(True)
+    neovim.choose(1, "Set launch configuration of columns…")
+    asked = [r"^2: Other extents…", "Threads of a block"]
+    for question, answer in zip(asked, answers, strict=False):
+        neovim.terminal.wait_for(question)
+        neovim.terminal.type(answer)
+        neovim.terminal.press("Enter")
+    neovim.until(lambda: f"// cuda-lsp: launch {written}" in neovim.lines()[0], "the directive")
+    assert neovim.lines()[1:] == COLUMNS.splitlines()
+    neovim.terminal.type(":qa!\r")
+
+
+def test_conflicts_are_told_beside_their_accesses(neovim: Neovim, artifacts: Path) -> None:
+    if neovim.evaluate('has("nvim-0.10")') == 0:
+        pytest.skip("Neovim has inlay hints from 0.10")
+    neovim.open("columns.cu", COLUMNS)
+    neovim.wait_for_diagnostics(True)
+    neovim.terminal.type(":lua vim.lsp.inlay_hint.enable(true)\r")
+    neovim.terminal.wait_for(r"tile\[threadIdx\.x\]\[threadIdx\.y\] 32-way")
+    neovim.terminal.photograph(artifacts / "nvim-5-hints.svg")
+    neovim.terminal.type(":qa!\r")
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "title"), [(5, "banks", "banks"), (8, "intervals", "barrier-intervals")]
+)
+@pytest.mark.parametrize("opens", [True, False], ids=["opened", "named"])
+def test_a_picture_is_a_file_that_is_opened_or_named(
+    neovim: Neovim, line: int, what: str, title: str, opens: bool
+) -> None:
+    """By the program of the desktop, from 0.10; told where there is none."""
+    folder = neovim.file.parent
+    (folder / "bin").mkdir()
+    (folder / "bin/xdg-open").write_text(f"#!/bin/sh\necho $1 >{folder}/opened\nexit {int(not opens)}\n")
+    (folder / "bin/xdg-open").chmod(0o755)
+    name = "figure1.cu"
+    if what == "banks":
+        name = "columns.cu"
+        neovim.open(name, COLUMNS)
+    neovim.wait_for_diagnostics(True)
+    neovim.terminal.type(f":{line} | CudaLsp {what}\r")
+    if opens and neovim.evaluate('has("nvim-0.10")'):
+        neovim.until((folder / "opened").exists, "the picture to be opened")
+        neovim.until(lambda: (folder / "opened").read_text().endswith(".svg\n"), "its name")
+        picture = urlsplit((folder / "opened").read_text().strip()).path
+    else:
+        said = neovim.told(r"The picture: [^.]+\.svg")
+        picture = re.sub(r"\n", "", said[said.index("The picture: ") + 13 :]).partition(".svg")[0] + ".svg"
+    assert Path(unquote(picture)).name.replace(" ", "-").startswith(f"{name.partition('.')[0]}-{title}")
+    assert "<svg" in Path(unquote(picture)).read_text()
+    neovim.terminal.type("\r:qa!\r")
+
+
+@needs_nvcc
+@pytest.mark.parametrize("by", ["command", "action"])
+def test_the_program_runs_with_its_arguments_and_what_it_prints_is_seen(neovim: Neovim, by: str) -> None:
+    neovim.open("app.cu", APP)
+    neovim.wait_for_diagnostics(True)
+    if by == "command":
+        neovim.terminal.type(r":CudaLsp program two\ words 7" + "\r")
+    else:
+        neovim.choose(1 + APP.splitlines().index(MAIN), "Run the program under check")
+    (race,) = neovim.wait_for(lambda found: any("seen on" in d["message"] for d in found), "a confirmed race")
+    assert race["line"] == STORE_LINE + 1
+    printed = 'getbufline("cuda-lsp://program", 1, "$")'
+    given = ["argument 1: two words", "argument 2: 7"] if by == "command" else []
+    neovim.until(lambda: neovim.evaluate(printed) == ["== app.cu", "it runs", *given], "what it prints")
+    neovim.terminal.wait_for(r"\bit runs$")
+    neovim.terminal.type(":qa!\r")
+
+
+def test_a_settings_file_counts_as_soon_as_it_is_written(neovim: Neovim) -> None:
+    (race,) = neovim.wait_for_diagnostics(True)
+    assert race["severity"] == 1
+    neovim.open("cuda-lsp.toml", 'severity = { shared-race = "hint" }\n')
+    neovim.terminal.type(":w | b figure1.cu\r")
+    neovim.wait_for(lambda found: [d["severity"] for d in found] == [4], "the other severity")
+    neovim.terminal.type(":qa!\r")
+
+
+def test_the_status_line_has_the_verdict_also_after_a_restart(neovim: Neovim) -> None:
+    status = """luaeval("require('cuda_lsp').status()")"""
+    processes = """luaeval("#require('cuda_lsp.client').all()")"""
+    ids = """luaeval("vim.tbl_map(function(c) return c.id end, require('cuda_lsp.client').all())")"""
+    neovim.until(lambda: neovim.evaluate(status) == "1 kernel racy", "the verdict")
+    before = neovim.evaluate(ids)
+    neovim.terminal.type(":CudaLsp restart\r")
+    neovim.until(lambda: neovim.evaluate(processes) == 1 and neovim.evaluate(ids) != before, "a new server")
+    neovim.wait_for_diagnostics(True)
+    neovim.terminal.type(f":{STORE_LINE}\ro__syncthreads();")
+    neovim.terminal.press("Escape")
+    neovim.until(lambda: neovim.evaluate(status) == "race-free", "the other verdict")
     neovim.terminal.type(":qa!\r")
 
 

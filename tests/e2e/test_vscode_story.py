@@ -7,6 +7,7 @@ and for a program's arguments, and what the program prints. ``vscode/story.mjs``
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -109,6 +110,16 @@ def test_the_launch_of_a_kernel_is_asked_for_and_written(story: dict[str, Any]) 
 def test_the_banks_are_a_picture_and_a_table_that_the_keyboard_opens(story: dict[str, Any]) -> None:
     assert "wavefronts: 32, ideal 1" in story["banks"] and "after the verified repair" in story["banks"]
     assert story["bankRows"] == 32
+
+
+def test_the_ways_of_a_conflict_stand_beside_its_access(story: dict[str, Any]) -> None:
+    assert re.search(r"tile\[threadIdx\.x\]\[threadIdx\.y\]\s*32-way", story["hint"])
+
+
+def test_a_finding_is_silenced_by_its_action(story: dict[str, Any]) -> None:
+    comment, access = story["silenced"].splitlines()[6:8]
+    assert comment.strip() == "// cuda-lsp: ignore[bank-conflict] reason"
+    assert access.strip().endswith("tile[threadIdx.x][threadIdx.y];")
 
 
 @needs_nvcc

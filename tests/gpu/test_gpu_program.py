@@ -178,13 +178,14 @@ def test_a_launch_as_clusters_is_checked(runner: Runner, tmp_path: Path, barrier
     assert not outcome.faults
 
 
-def whole(runner: Runner, folder: Path, text: str, *extra: str) -> ProgramResult:
+def whole(runner: Runner, folder: Path, text: str, *extra: str, all_blocks: bool = False) -> ProgramResult:
     """A program of which nothing is known beforehand. ``extra``: options of its compiler."""
     path = folder / "program.cu"
     path.write_text(text)
     options = CompileOptions(arch="sm_75", extra=extra)
     job = ProgramJob(path, text, (), options, folder / "cache", folder)
-    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    job = evolve(job, engine=EngineKind.GPU, deadline=120.0, all_blocks=all_blocks)
+    result = runner.run_program(job)
     assert result.status == 0, result
     return result
 
@@ -212,15 +213,24 @@ def test_a_default_stream_for_each_thread_hides_no_launch(runner: Runner, tmp_pa
 
 
 @pytest.mark.parametrize(("barrier", "racy"), [("grid.sync();", False), ("", True)])
-def test_cooperative_grids_as_large_as_the_gpu_holds_are_checked(
+def test_cooperative_grids_as_large_as_the_gpu_holds_are_checked_or_told(
     runner: Runner, tmp_path: Path, barrier: str, racy: bool
 ) -> None:
-    """Blocks that fill a multiprocessor's threads, or its shared memory, or both."""
-    result = whole(runner, tmp_path, COOPERATIVE.replace("BARRIER", barrier))
+    """Blocks that fill a multiprocessor's threads, or its shared memory, or both.
+
+    With what follows their meeting they take more than the GPU has, and that is said.
+    """
+    result = whole(runner, tmp_path, COOPERATIVE.replace("BARRIER", barrier), all_blocks=True)
     assert racy or result.output.count("as it should be, no error") == 4, result.output
     told = {run.name: run for run in result.runs}
     for name in ("many<64>", "many<1024>", "large", "wide"):
-        assert told[name].counts.checked == 1, (told[name].told, result.notes)
+        counts = told[name].counts
+        if not racy and not counts.checked:
+            assert list(counts.reasons) == [
+                "the blocks of this cooperative launch do not fit on the GPU at once"
+            ]
+            continue
+        assert counts.checked == 1, (told[name].told, result.notes)
         assert bool(told[name].checks[0].results[0].races.races) == racy
     assert told["sized"].counts.checked == 1, (told["sized"].told, result.notes)
     assert not told["sized"].checks[0].results[0].races.races

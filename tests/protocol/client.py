@@ -25,6 +25,7 @@ class Client:
     ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
     ``refreshes``: it pulls diagnostics and is told when there are others. ``hears``: it watches files.
     ``folders``: below the root, a workspace of several; ``configured`` has the settings of each by name.
+    ``opens``: its answer when it is asked to show a file; an ``error``: it refuses.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Client:
         refreshes: bool = False,
         hears: bool = False,
         folders: tuple[str, ...] = (),
+        opens: Json | None = None,
         **environment: str,
     ):
         import os
@@ -62,6 +64,9 @@ class Client:
             threading.Thread(target=target, daemon=True).start()
         offered: Json = {"general": {"positionEncodings": [encoding]}} if encoding else {}
         offered["window"] = {"workDoneProgress": True}
+        self.opens = opens
+        if opens is not None:
+            offered["window"]["showDocument"] = {"support": True}
         offered["general"] = {**offered.get("general", {}), **(general or {})}
         if resolves:
             offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
@@ -237,7 +242,10 @@ class Client:
             items = self.requests[message["method"]].get("items", [])
             names = [str(item.get("scopeUri")).rpartition("/")[2] for item in items]
             configured = [self.configured.get(name, {}) for name in names]
-            results: Json = {"workspace/configuration": configured, "window/showDocument": {"success": True}}
+            opened = self.opens if self.opens is not None else {"success": True}
+            if message["method"] == "window/showDocument" and "error" in opened:
+                return self._send({"id": message["id"], **opened})
+            results: Json = {"workspace/configuration": configured, "window/showDocument": opened}
             result = results.get(message["method"])
             if message["method"] == "window/showMessageRequest":  # whoever is asked takes the first
                 result = message["params"]["actions"][0]
@@ -246,6 +254,7 @@ class Client:
             self.notifications.append((moment, message))
         else:
             self.answers[message["id"]] = message
+        return None
 
     def _next(self, timeout: float) -> tuple[float, Json]:
         try:

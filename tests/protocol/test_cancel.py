@@ -204,3 +204,17 @@ def test_mending_all_of_a_kind_shows_its_progress_and_ends(client: Client, cance
     client.begun("Mend every shared-race")
     cancelled(client, request, cancel)
     assert client.actions("a.cu", 3)  # at once: nobody is in the way
+
+
+@needs_nvcc
+def test_a_client_that_waits_for_answers_is_answered_before_a_check_ends(tmp_path: Path) -> None:
+    options = {"trusted": True, "engine": "emulator", "answersAtOnce": True}
+    client = Client(tmp_path, options=options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", SLOW + "void launch(int* out) { slow<<<1, 32>>>(out); }\n")
+    client.settled("a.cu", 1)
+    client.answer(command(client, "runDynamicCheck", client.uri("a.cu"), "slow"))
+    assert not values(client, "end")
+    stage(client, "running")
+    by_progress(client, 0)
+    stage(client, "cancelled")
+    assert client.close() == 0

@@ -128,11 +128,12 @@ def test_a_race_is_a_picture_of_two_accesses_and_the_missing_barrier(tmp_path: P
     (action,) = [a for a in client.actions("a.cu", 4) if a["title"] == "Show the barrier intervals of line 5"]
     assert action["command"]["arguments"] == [client.uri("a.cu"), 5]
     told = shown_message(client, action["command"]["command"], 5)
-    now, then = told.partition(" The picture: ")[0].split("after the verified repair: ")
+    file, words = told.removeprefix("The picture: ").removesuffix(")").split(" (", 1)
+    now, then = words.split("after the verified repair: ")
     assert now.count("in barrier interval 1") == 2 and "no barrier between them" in now
     assert "writes tile[y][x] on line 4" in now and "reads tile[x][y] on line 5" in now
     assert "between them: __syncthreads() on line 5" in then and "reads tile[x][y] on line 6" in then
-    root = Xml.parse(Path(told.rpartition("The picture: ")[2])).getroot()
+    root = Xml.parse(Path(file)).getroot()
     before, after = [
         [g.attrib["aria-label"] for g in panel.findall("{*}g")] for panel in root.findall("{*}g")
     ]
@@ -168,7 +169,7 @@ def test_the_banks_of_an_access_are_a_picture_before_and_after_the_repair(client
     (told,) = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
     assert "now: tile[x][y] on line 6, warp 0: wavefronts: 32, ideal 1; bank 0 serves 32 words" in told
     assert "after the verified repair" in told and "32 banks serve 1 word each" in told
-    path = Path(told.rpartition("The picture: ")[2])
+    path = Path(told.removeprefix("The picture: ").partition(" (")[0])
     now, then = squares(Xml.parse(path).getroot())
     assert len(now) == len(then) == 32
     assert (
@@ -213,4 +214,26 @@ def test_the_lines_of_a_race_come_as_a_table_that_leads_to_them(tmp_path: Path) 
     ]
     assert now["lines"] and not then["lines"]  # the mended text is not the document's
     assert [row[0] for row in then["rows"]] == ["1", "1", "2"]
+    assert client.close() == 0
+
+
+REFUSED, FAILED = ({"error": {"code": code, "message": "no display"}} for code in (-32803, -32603))
+
+
+@pytest.mark.parametrize("opens", [{"success": True}, {"success": False}, REFUSED, FAILED])
+def test_a_picture_that_the_client_cannot_show_is_told_as_its_file(
+    tmp_path: Path, opens: dict[str, object]
+) -> None:
+    client = Client(tmp_path, opens=opens, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", ONE)
+    client.settled("a.cu", 1)
+    show_banks(client, 6)
+    shown = client.requests["window/showDocument"]
+    assert shown["external"] and shown["uri"].endswith(".svg")
+    told = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
+    if opens == {"success": True}:
+        assert not told
+    else:
+        (text,) = told
+        assert Path(text.removeprefix("The picture: ").partition(" (")[0]).as_uri() == shown["uri"]
     assert client.close() == 0

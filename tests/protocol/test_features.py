@@ -158,3 +158,22 @@ def test_a_kernel_has_one_verdict_however_many_instances_and_functions_it_has(tm
         (7, "Run dynamic check"),
     ]
     assert client.close() == 0
+
+
+PROGRAM = """__global__ void one(int* p) { p[0] = 1; }
+
+int main() {
+  one<<<1, 1>>>(nullptr);
+}
+"""
+
+
+def test_the_program_is_run_by_an_action_where_its_lens_stands(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    client.open("a.cu", PROGRAM)
+    client.settled("a.cu", 1)
+    runs = {"command": "cuda-lsp.runProgram", "arguments": [client.uri("a.cu")]}
+    asked = [a["command"] for a in client.actions("a.cu", 2) if a["kind"] == "source"]
+    assert [{key: command[key] for key in runs} for command in asked] == [runs]
+    assert not any("program" in action["title"] for action in client.actions("a.cu", 0))
+    assert client.close() == 0

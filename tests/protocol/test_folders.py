@@ -71,6 +71,16 @@ def test_a_settings_file_below_the_folder_counts_for_what_is_below_it(tmp_path: 
     assert client.close() == 0
 
 
+def test_settings_are_read_again_when_a_file_is_saved(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    client.open("a.cu", RACY)
+    assert severities(client.diagnostics("a.cu", 1)) == [1]
+    (tmp_path / "cuda-lsp.toml").write_text(QUIET)
+    client.notify("textDocument/didSave", {"textDocument": {"uri": client.uri("a.cu")}})
+    assert last_severities(client, "a.cu", [4]) == [4]
+    assert client.close() == 0
+
+
 def test_a_workspace_is_checked_on_request_and_files_that_nobody_has_open_are_told(tmp_path: Path) -> None:
     for name in ("a.cu", "b.cu", "deep/c.cu"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

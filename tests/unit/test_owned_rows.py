@@ -48,7 +48,8 @@ def test_a_count_above_what_a_row_has_room_for_is_a_doubt(body: str, launch: str
         # Two blocks have one row.
         ("int s = blockIdx.x / 2; if (threadIdx.x < len[s]) out[s * 64 + threadIdx.x] = 1;", "32, 64"),
         # Two threads have one row and column.
-        ("int s = blockIdx.x, i = threadIdx.x; if (i < len[s]) out[s * 64 + i] = threadIdx.y;", "9, dim3(128, 2)"),
+        ("int s = blockIdx.x, i = threadIdx.x; if (i < len[s]) out[s * 64 + i] = threadIdx.y;",
+         "9, dim3(128, 2)"),
         # No rows.
         ("int s = blockIdx.x; if (threadIdx.x < len[s]) out[s + threadIdx.x] = s;", "32, 64"),
         # The count is none of a row.
@@ -56,7 +57,8 @@ def test_a_count_above_what_a_row_has_room_for_is_a_doubt(body: str, launch: str
         # A number that the source says is too large.
         ("int s = blockIdx.x; if (threadIdx.x < 65 && in[0] > 0) out[s * 64 + threadIdx.x] = s;", "32, 128"),
         # Columns of 9 that 32 threads have.
-        ("int s = blockIdx.x; for (int j = 0; j < len[s]; j++) out[s * 99 + j * 9 + threadIdx.x] = j;", "32, 32"),
+        ("int s = blockIdx.x; for (int j = 0; j < len[s]; j++) out[s * 99 + j * 9 + threadIdx.x] = j;",
+         "32, 32"),
     ],
 )  # fmt: skip
 def test_other_rows_that_meet_race(body: str, launch: str) -> None:

@@ -285,3 +285,67 @@ def test_rows_of_threads_that_copy_one_tile_store_one_value_a_round(place: str, 
     report = check_text(Path("k.cu"), TILE.replace("PLACE", place))
     (found,) = [f for f in report.findings if f.kind and f.code.value == "shared-race"]
     assert found.same_value is same
+
+
+ROWS_OF_THREADS = """
+struct Packed {{ int4 bits; }};
+__device__ Packed load(const float* at) {{ return Packed{{*reinterpret_cast<const int4*>(at)}}; }}
+__global__ void k(float* out, const float* in) {{
+    __shared__ float s[256];
+    __shared__ float4 v[64];
+    __shared__ Packed p[64];
+    int x = threadIdx.x, z = threadIdx.z;
+    {body}
+}}
+void run(float* out, const float* in) {{ k<<<1, dim3(32, 1, 2)>>>(out, in); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        ("v[x] = reinterpret_cast<const float4*>(in)[x];", Severity.INFORMATION),
+        ("v[x] = reinterpret_cast<const float4*>(in)[x + z];", Severity.ERROR),
+        ("p[x] = load(in + 4 * x);", Severity.INFORMATION),
+        ("p[x] = load(in + 4 * x + 4 * z);", Severity.ERROR),
+        ("v[x] = make_float4(in[x], in[x + 1], 0, 1);", Severity.INFORMATION),
+        ("v[x] = make_float4(in[x], in[x + z], 0, 1);", Severity.ERROR),
+        ("for (int c = x + z; c < 256; c += 32) s[c] = in[c];", Severity.INFORMATION),
+        ("for (int c = x + z; c < 256; c += 32) s[c] = in[c + z];", Severity.ERROR),
+    ],
+)
+def test_copies_of_one_place_are_of_one_value_records_and_other_rounds_included(
+    body: str, severity: Severity
+):
+    text = ROWS_OF_THREADS.format(body=body)
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    assert {f.effective_severity for f in kernel.findings if f.kind is not None} == {severity}
+
+
+def test_copies_of_what_the_kernel_writes_may_differ():
+    text = ROWS_OF_THREADS.format(body="for (int c = x + z; c < 256; c += 32) { s[c] = out[c]; out[c] = z; }")
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    assert Severity.ERROR in {f.effective_severity for f in kernel.findings if f.array == "s"}
+
+
+@pytest.mark.parametrize(
+    ("value", "severity"),
+    [
+        ("in[threadIdx.x / n]", Severity.WARNING),
+        ("numbers[threadIdx.x / n]", Severity.WARNING),
+        ("threadIdx.x / n", Severity.WARNING),
+        ("in[threadIdx.x * n]", Severity.WARNING),
+        ("in[threadIdx.x]", Severity.ERROR),
+        ("in[n]", Severity.INFORMATION),
+        ("numbers[n]", Severity.INFORMATION),
+    ],
+)
+def test_an_argument_that_decides_whether_values_differ_is_a_condition(value: str, severity: Severity):
+    text = f"""
+    __global__ void k(float* out, const float* in, const int* numbers, int n) {{ out[0] = {value}; }}
+    void run(float* out, float* in, int* numbers, int n) {{ k<<<1, 64>>>(out, in, numbers, n); }}
+    """
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=0)).kernels
+    (found,) = (f for f in kernel.findings if f.kind is not None)
+    assert found.effective_severity is severity
+    assert (found.condition is not None) == (severity is Severity.WARNING)

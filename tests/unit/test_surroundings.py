@@ -404,6 +404,23 @@ def test_a_template_has_the_types_of_the_dispatch_around_its_launch(
     assert {kernel.verdict for kernel in report.kernels} == {Verdict.RACE_FREE}
 
 
+def test_instances_of_the_host_are_not_asked_for_where_they_are_too_many(tmp_path: Path) -> None:
+    text = """
+template <typename T, int N> __global__ void fill(T* p) { p[threadIdx.x * N] = N; }
+template <typename T, int N> void each(T* p) {
+    fill<T, N><<<1, 64>>>(p);
+    if constexpr (N > 1) each<T, N - 1>(p);
+}
+void go(at::Tensor t) {
+    AT_DISPATCH_FLOATING_TYPES(t.scalar_type(), "", [&] { each<scalar_t, MOST>(t.data_ptr<scalar_t>()); });
+}
+"""
+    root = project(tmp_path, {"few.cu": text.replace("MOST", "2"), "many.cu": text.replace("MOST", "40")})
+    assert set(verdicts(root / "few.cu")) == {f"fill<{t}, {n}>" for t in ("float", "double") for n in (1, 2)}
+    (told,) = verdicts(root / "many.cu")
+    assert told.startswith("fill<float, ")
+
+
 @pytest.mark.parametrize("name", ["cuda/tile.h", "string_tile.h", "device_tile.cuh", "cuda_tile.h"])
 def test_headers_that_only_sound_like_the_toolkits_are_looked_for(tmp_path: Path, name: str) -> None:
     text = SWAP.format(barrier="__syncthreads();").replace("tile.h", name)

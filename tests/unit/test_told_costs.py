@@ -33,7 +33,8 @@ def test_a_conflict_of_some_rounds_names_one():
 
 def test_a_conflict_of_all_rounds_names_none():
     (found,) = messages(STRIDED.replace("INDEX", "2 + offset - offset"), Code.BANK_CONFLICT)
-    assert found.endswith("takes 2 wavefronts instead of 1")
+    assert "takes 2 wavefronts instead of 1; lanes 0 and 16 share bank 0, 32 words apart" in found
+    assert "rounds" not in found
 
 
 def test_rounds_that_are_executed_at_once_are_told_apart():
@@ -65,7 +66,7 @@ def test_sizes_that_were_made_up_are_told_where_the_address_has_them():
 
 def test_what_every_size_shows_needs_none():
     (found,) = messages(PITCH.replace("STRIDE", "8"), Code.UNCOALESCED_ACCESS)
-    assert found.endswith("instead of 4")
+    assert found.endswith("instead of 4; its lanes are 32 bytes apart")
 
 
 ROWS = """
@@ -111,7 +112,7 @@ def test_sizes_that_move_all_lanes_alike_are_not_told():
     (found,) = messages(
         PITCH.replace("threadIdx.x * STRIDE", "(blockIdx.x * n + threadIdx.x) * 8"), Code.UNCOALESCED_ACCESS
     )
-    assert found.endswith("instead of 4")
+    assert found.endswith("instead of 4; its lanes are 32 bytes apart")
     (found,) = messages(
         PITCH.replace("threadIdx.x * STRIDE", "blockIdx.x * n + threadIdx.x / 2 * pitch"),
         Code.UNCOALESCED_ACCESS,

@@ -107,6 +107,7 @@ class Heap:
         self._regions: dict[int, Region] = {}
         self._free: dict[int, list[int]] = {}
         self._variables: dict[str, Region] = {}
+        self._of_modules: dict[int, dict[str, Region]] = {0: self._variables}
         self._of_devices = {0: self._variables}
         self._windows: _Windows | None = None
         self._retired: list[Region] = []
@@ -182,6 +183,10 @@ class Heap:
         for variable in new:
             if variable.initialiser:
                 initialise(self.data, addresses, variable, addresses[variable.name])
+
+    def enter(self, module: int) -> None:
+        """From now on variables are those of one module: what a program loads by itself has its own."""
+        self._variables = self._of_modules.setdefault(module, {})
 
     def turn_to(self, device: int, modules: Sequence[PtxModule]) -> None:
         """Have the variables of a device, which has its own of all but managed ones. Raises TooMuchMemory."""

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from cuda_lsp.dynamic.job import CheckResult, Shape
 from cuda_lsp.dynamic.observations.notes import notes
 from cuda_lsp.dynamic.observations.others import add_conflict, add_divergence, add_fault
+from cuda_lsp.dynamic.observations.places import never_analysed
 from cuda_lsp.dynamic.observations.races import all_races, confirm, judged
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import RACES, Finding, KernelReport, SourceRange, Status, Verdict
@@ -26,13 +27,15 @@ class Seen:
 
     ``instance``: the name of the instance of a template that ran, where it is not the report's own: its races
     confirm what stands at the same lines, and what it does not show says nothing of the other. ``adds``:
-    what the report lacks is added; else another report tells it.
+    what the report lacks is added; else another report tells it. ``analysed``: by the static side, whose
+    mistake it is to lack something.
     """
 
     result: CheckResult
     shapes: Mapping[str, Shape]
     instance: str = ""
     adds: bool = True
+    analysed: bool = True
 
 
 def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape]) -> KernelReport:
@@ -84,6 +87,8 @@ def _add(findings: list[Finding], seen: Seen, report: KernelReport) -> None:
             add_conflict(findings, banks, result, trial, name)
     if not seen.adds:
         del findings[known:]
+    if not seen.analysed:
+        findings[known:] = [never_analysed(finding) for finding in findings[known:]]
 
 
 def _unseen(findings: Iterable[Finding], device: str) -> Iterator[str]:

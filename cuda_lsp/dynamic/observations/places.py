@@ -12,6 +12,8 @@ from cuda_lsp.dynamic.job import CheckResult, Shape, TrialResult
 from cuda_lsp.dynamic.runs import Place, PtxSite, SeenFault, Stuck
 from cuda_lsp.model import Dim3, Finding, Observation, SourceRange, Space
 
+_ESCAPED = ", the static analysis had not found it"
+
 
 def line_of(site: PtxSite) -> int:
     """The 1-based line of a site, 0 where nothing of it is in the user's files."""
@@ -97,4 +99,9 @@ def observation_of(
 
 def missed(seen: Finding) -> Finding:
     """A finding of the run that the static analysis should have made."""
-    return evolve(seen, message=f"{seen.message}, the static analysis had not found it", missed=True)
+    return evolve(seen, message=f"{seen.message}{_ESCAPED}", missed=True)
+
+
+def never_analysed(seen: Finding) -> Finding:
+    """The same of a kernel that the static analysis was not asked about."""
+    return evolve(seen, message=seen.message.removesuffix(_ESCAPED), missed=False)

@@ -10,6 +10,7 @@ which name themselves when they are called, so that code which never calls them 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -46,6 +47,7 @@ _REGISTER = """extern "C" void NAME(void (*tell)(void**), void*, void*, void (*)
     tell(&binary);
 }
 """
+_SOURCES = ("emulator.cpp", "runtime.cpp", "images.cpp", "graphs.cpp", "hooks.cpp", "replay.cpp")
 _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
@@ -70,6 +72,35 @@ def build(
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
     return program
+
+
+def build_library(
+    cache: Path, toolkit: Toolkit, name: str, sources: Sequence[str], end: float = math.inf
+) -> Path:
+    """A shared object of ours, of several sources as one text, that goes by ``name``. ``end``: monotonic.
+
+    Raises CompileError, Interrupted, OSError.
+    """
+    text = "".join(_ours(source) for source in sources)
+    parts = (_FORMAT, text, name, str(toolkit.nvcc), toolkit.version, nvcc_variables())
+    folder = cache / "programs" / hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    library = folder / name
+    if library.exists():
+        return library
+    with scratch(folder.parent) as work:
+        (work / "library.cpp").write_text(text)
+        command = [
+            str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC",
+            "-c", "library.cpp", "-o", "library.o",
+        ]  # fmt: skip
+        link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{name}", "-lpthread", "-ldl"]
+        for step in (command, link):
+            done = run(step, work, compiler_environment(work), end, lambda: False, work / "output.txt")
+            if done.status:
+                raise CompileError(build_errors(done.output, work / "library.cpp"))
+        with contextlib.suppress(OSError):  # another process was faster
+            work.rename(folder)
+    return library
 
 
 @define
@@ -200,7 +231,7 @@ def _hooks() -> str:
 
 
 def _stand_in() -> str:
-    return _ours("runtime.cpp") + _ours("images.cpp") + _ours("graphs.cpp")
+    return _ours("emulator.cpp") + _ours("runtime.cpp") + _ours("images.cpp") + _ours("graphs.cpp")
 
 
 def _aliases(missing: Sequence[str]) -> dict[str, str]:
@@ -213,7 +244,7 @@ def _aliases(missing: Sequence[str]) -> dict[str, str]:
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
     others = [(str(path), digest_of(path)) for path in files]
-    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "graphs.cpp", "hooks.cpp", "replay.cpp")]
+    ours = [_ours(name) for name in _SOURCES]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
              str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -95,31 +95,35 @@ class Hosted:
     def launch(self, name: bytes, shape: Any, arguments: Any) -> int:
         """1: the launch was carried out here. Never raises: the program goes on whatever happens."""
         entry = stable(name.decode())
-        number = self.tally.launched(entry)
+        return self.taken(entry, entry, shape, arguments)
+
+    def taken(self, key: str, entry: str, shape: Any, arguments: Any) -> int:
+        """The same for the entry of a module. ``key``: what it is counted by."""
+        number = self.tally.launched(key)
         reason: int = shape[7]
-        why = SKIPPED if entry in self.task.skipped else _REASONS[reason]
-        if not self.tally.chosen(entry, why):
+        why = SKIPPED if key in self.task.skipped else _REASONS[reason]
+        if not self.tally.chosen(key, why):
             if time.monotonic() - self.told > _TOLD_EVERY:
                 self.say(Said())
             return 0
-        kernel = self.tally.instances.kernels[entry]
-        plain, optimised = self.tally.instances.homes[entry]
+        kernel = self.tally.instances.kernels[key]
+        plain, optimised = self.tally.instances.homes[key]
         refusal = ""
         self.say(Said())  # whatever becomes of it, it was launched
         try:
-            device = self._entered(shape[12])
+            device = self.entered(shape[12])
         except EngineUnavailable as problem:
-            return self._refuse(entry, str(problem))
+            return self._refuse(key, str(problem))
         try:
             compiled = plain if number in RACES else optimised
-            return self._checked(device, kernel, compiled, entry, shape, arguments)
+            return self._checked(device, kernel, compiled, key, entry, shape, arguments)
         except (EngineUnavailable, AssemblyError, GridTooLarge, TooMuchMemory) as problem:
             refusal = str(problem)
         except self.device.error as problem:
             looked = "races" if number in RACES else "bank conflicts"
             why = f"launch {number}, watched for {looked}, failed on the GPU: {problem}"
-            self.tally.refused(entry, why)
-            self.say(Said(entry, problem=why))
+            self.tally.refused(key, why)
+            self.say(Said(key, problem=why))
             os._exit(FAULT)  # the context is lost
         except OSError as problem:  # the program may have closed what we need, or taken our rights
             refusal = f"{problem.strerror} ({problem.filename})"
@@ -127,14 +131,14 @@ class Hosted:
             refusal = f"internal error {type(problem).__name__}: {problem}"
         finally:
             device.context.pop()
-        return self._refuse(entry, refusal)
+        return self._refuse(key, refusal)
 
-    def _refuse(self, entry: str, why: str) -> int:
-        self.tally.refused(entry, why)
-        self.say(Said(entry, problem=f"not checked: {why}"))
+    def _refuse(self, key: str, why: str) -> int:
+        self.tally.refused(key, why)
+        self.say(Said(key, problem=f"not checked: {why}"))
         return 0
 
-    def _entered(self, number: int) -> RealDevice:
+    def entered(self, number: int) -> RealDevice:
         """The program's device of this number, its context current. Raises EngineUnavailable."""
         new = number > 0 and number not in self.others
         if new:
@@ -147,10 +151,10 @@ class Hosted:
         return device
 
     def _checked(
-        self, device: RealDevice, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any,
-        arguments: Any,
+        self, device: RealDevice, kernel: ProgramKernel, compiled: CompiledModule, key: str, entry: str,
+        shape: Any, arguments: Any,
     ) -> int:  # fmt: skip
-        job, number = self.task.job, self.tally.counts[entry].launches
+        job, number = self.task.job, self.tally.counts[key].launches
         # Addresses of functions that the program keeps are of its own build of the module, not of ours.
         if calls_stored_pointers(compiled.module, entry):
             raise EngineUnavailable("it calls functions through pointers from memory")
@@ -179,7 +183,7 @@ class Hosted:
             together=bool(shape[11]),
         )
         device.wait()  # what the program started earlier comes before
-        memory = HostMemory(tuple(self._allocations(names)), dict(self._variables()))
+        memory = HostMemory(tuple(self._allocations(names)), dict(self.variables(compiled)))
         launch = Launch(device, self.task.toolkit, request, compiled.module, host=memory)
         launch.prepare()
         outcome = launch.execute(keep_results=False)
@@ -188,8 +192,8 @@ class Hosted:
         if outcome.output:
             os.write(1, outcome.output.encode())
         checked = Checked(config, outcome if races else None, None if races else outcome, number)
-        self.tally.checked(entry)
-        self.say(Said(entry, checked, sites))
+        self.tally.checked(key)
+        self.say(Said(key, checked, sites))
         if launch.hung:
             os._exit(FAULT)
         return 1
@@ -200,7 +204,9 @@ class Hosted:
             yield Extent(names.get(start.value, "memory"), start.value, start.value + size.value)
             number += 1
 
-    def _variables(self) -> Iterator[tuple[str, tuple[int, int]]]:
+    def variables(self, compiled: CompiledModule) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Where the program's variables lie, start and bytes, by the names that its code has for them."""
+        del compiled  # one program has one module of each source
         name, start, size = ctypes.c_char_p(), ctypes.c_ulonglong(), ctypes.c_ulonglong()
         number = 0
         while self.library.clsp_variable(number, ctypes.byref(name), ctypes.byref(start), ctypes.byref(size)):

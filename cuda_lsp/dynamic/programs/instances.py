@@ -21,7 +21,7 @@ from cuda_lsp.dynamic.ptx.names import comparable, demangled, kernel_name, stabl
 Modules = Sequence[tuple[CompiledModule, CompiledModule]]
 
 _NAMED = 3
-_LIBRARY = "it stands in no source of the program"
+LIBRARY = "it stands in no source of the program"
 _NOT_WANTED = "another kernel was asked for"
 
 
@@ -68,7 +68,7 @@ class Tally:
     def chosen(self, entry: str, reason: str | None = None) -> bool:
         """Whether the last launch is to be checked. ``reason``: why it cannot be."""
         if entry not in self.instances.kernels:
-            reason = self.instances.refused.get(entry, _LIBRARY)
+            reason = self.instances.refused.get(entry, LIBRARY)
         elif reason is None and self.counts[entry].launches not in self.sampled:
             reason = _sample(self.sampled)
         if reason is not None:
@@ -89,8 +89,13 @@ def _sample(numbers: frozenset[int]) -> str:
     return f"only launches {', '.join(map(str, first))} and {last} of each kernel are"
 
 
-def instances(modules: Modules, known: Sequence[ProgramKernel], wanted: Sequence[str] = ()) -> Instances:
-    """All kernels of a program. ``wanted``: names of those to check; none: all."""
+def instances(
+    modules: Modules, known: Sequence[ProgramKernel], wanted: Sequence[str] = (), unplaced: str = LIBRARY
+) -> Instances:
+    """All kernels of a program. ``wanted``: names of those to check; none: all.
+
+    ``unplaced``: why those are not checked whose code stands nowhere.
+    """
     kernels: dict[str, ProgramKernel] = {}
     homes: dict[str, tuple[CompiledModule, CompiledModule]] = {}
     refused: dict[str, str] = {}
@@ -100,7 +105,7 @@ def instances(modules: Modules, known: Sequence[ProgramKernel], wanted: Sequence
                 continue  # a template of a header, in several sources
             homes[entry] = pair
             if kernel is None:
-                refused[entry] = _LIBRARY
+                refused[entry] = unplaced
             elif not is_wanted(kernel.kernel, wanted):
                 refused[entry] = _NOT_WANTED
             else:

@@ -67,6 +67,7 @@ class ProgramJob:
     ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes that it may use
     of the host with all that it starts, and of a GPU (0: the usual share of what there is); ``link``: further
     options of the last build step; ``RELOCATABLE`` among them: device code of the sources is linked.
+    ``interpreter``: of a program in Python, whose text ``path`` is; what it compiles at run time is checked.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -96,10 +97,13 @@ class ProgramJob:
     wanted: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
     input: str = ""
+    interpreter: str = ""
 
     @property
     def units(self) -> tuple[Unit, ...]:
         """Every source and how it is compiled; ``path`` itself by this name."""
+        if self.interpreter:
+            return ()
         if self.built:
             here = os.path.realpath(self.path)
             return tuple(
@@ -121,6 +125,8 @@ class ProgramJob:
     @property
     def command(self) -> tuple[str, ...]:
         """How the program is called."""
+        if self.interpreter:
+            return (self.interpreter, str(self.path), *self.arguments)
         return (self.called or str(self.path.with_suffix("")), *self.arguments)
 
 

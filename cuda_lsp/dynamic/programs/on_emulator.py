@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory
 from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.job import CheckResult
-from cuda_lsp.dynamic.programs.instances import Instances, Tally, instances
+from cuda_lsp.dynamic.programs.instances import LIBRARY, Instances, Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, KernelRuns, ProgramKernel, argument_names, results_of
 from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
@@ -62,6 +62,7 @@ class Host:
     detail: Detail = Detail.PAIRS
     all_blocks: bool = False
     deadline: float = 0.0  # monotonic
+    unplaced: str = LIBRARY  # why kernels are not checked whose code stands nowhere
     checked: dict[str, list[Checked]] = field(
         factory=lambda: defaultdict[str, list[Checked]](list)
     )  # by entry
@@ -80,7 +81,7 @@ class Host:
         for pair in self.modules:
             for compiled in pair:
                 self.heap.declare(compiled.module)
-        self.instances = instances(self.modules, self.kernels, self.wanted)
+        self.instances = instances(self.modules, self.kernels, self.wanted, self.unplaced)
         self.tally = Tally(self.instances, _CHECKED)
 
     # ------------------------------------------------------------------------ what the program asks

@@ -10,6 +10,7 @@ import os
 import pickle
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -32,6 +33,7 @@ from cuda_lsp.dynamic.programs.job import (
     Counts,
     KernelRuns,
     ProgramJob,
+    ProgramKernel,
     ProgramResult,
     results_of,
 )
@@ -51,6 +53,22 @@ _WORTH = 1.0  # seconds for which it is started again
 
 
 @frozen
+class Process:
+    """In which process the program runs. ``variables``: of its environment, beside the program's."""
+
+    module: str = "cuda_lsp.dynamic.programs.gpu_process"
+    interpreter: str = sys.executable
+    variables: Mapping[str, str] = field(factory=dict[str, str])
+
+    def command(self, descriptor: int) -> list[str]:
+        """How it is started, in ``NEUTRAL_FOLDER``; with another Python by what is installed there."""
+        if self.interpreter == sys.executable:
+            return python_command(self.module, str(descriptor))
+        text = f"from {self.module} import main; main('{descriptor}')"
+        return [self.interpreter, "-c", text]
+
+
+@frozen
 class Task:
     """What to run. ``modules``: the O0 and O3 build of each source. ``skipped``: kernels (entries) whose
     check has ended the program before."""
@@ -60,6 +78,7 @@ class Task:
     modules: tuple[tuple[CompiledModule, CompiledModule], ...]
     toolkit: Toolkit
     skipped: frozenset[str] = frozenset()
+    process: Process = Process()
 
 
 @frozen
@@ -76,6 +95,7 @@ class Said:
     device: str = ""
     counts: Mapping[str, Counts] = field(factory=dict[str, Counts])
     remark: str = ""
+    kernels: Mapping[str, ProgramKernel] = field(factory=dict[str, ProgramKernel])  # that are new, by entry
 
 
 @define
@@ -99,6 +119,11 @@ class _Seen:
     def take(self, said: Said) -> None:
         if said.remark:
             self.remarks[said.remark] = None
+        if said.kernels:
+            known = self.tally.instances
+            self.tally = evolve(
+                self.tally, instances=evolve(known, kernels={**known.kernels, **said.kernels})
+            )
         self.device = said.device or self.device
         self.tally.counts.update(said.counts)
         if said.problem is not None:
@@ -117,6 +142,7 @@ class _Seen:
 
     def keep(self, earlier: _Seen) -> None:
         """What an earlier run showed of the kernels that ended it, and nothing else."""
+        self.take(Said(kernels=earlier.tally.instances.kernels))
         for entry in earlier.ended_by:
             self.checked[entry] = [*earlier.checked.get(entry, ()), *self.checked.get(entry, ())]
             self.problems.setdefault(entry, earlier.problems[entry])
@@ -148,13 +174,17 @@ def run_on_gpu(
     modules: Sequence[tuple[CompiledModule, CompiledModule]],
     toolkit: Toolkit,
     progress: Progress,
+    process: Process | None = None,
 ) -> ProgramResult:
     """Run a program that was built for it.
 
     When a checked kernel hangs or faults, the context is lost and with it the program: it runs again, with
     that kernel as it is, so that the others are checked.
     """
-    end, task = time.monotonic() + job.deadline, Task(job, library, tuple(modules), toolkit)
+    end, task = (
+        time.monotonic() + job.deadline,
+        Task(job, library, tuple(modules), toolkit, process=process or Process()),
+    )
     result, seen = _run(task, progress, end)
     while result.status == FAULT and time.monotonic() < end - _WORTH:
         failed = seen.ended_by - task.skipped
@@ -181,9 +211,9 @@ def _run(
         given.write(pickle.dumps(task))
         given.seek(0)
         child = subprocess.Popen(
-            python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
-            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,),
-            env=environment_of(job), start_new_session=True,
+            task.process.command(writes), cwd=NEUTRAL_FOLDER, stdin=given, stdout=output,
+            stderr=subprocess.STDOUT, pass_fds=(writes,),
+            env={**environment_of(job), **task.process.variables}, start_new_session=True,
         )  # fmt: skip
         os.close(writes)
         with Guard(child, output, end, job.host_memory or usual_memory()) as guard:

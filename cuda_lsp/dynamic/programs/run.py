@@ -8,17 +8,14 @@ goes wrong becomes a ``problem`` or ``errors`` of the result.
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve
 
-from cuda_lsp.children.sweep import kill_descendants
 from cuda_lsp.dynamic.compilation.compile import (
     RELOCATABLE,
     CompiledModule,
@@ -29,17 +26,17 @@ from cuda_lsp.dynamic.compilation.compile import (
 from cuda_lsp.dynamic.compilation.linking import link_modules
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
-from cuda_lsp.dynamic.emulator.heap import START, Heap
+from cuda_lsp.dynamic.emulator.heap import Heap
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.programs.attended import Start, attend
 from cuda_lsp.dynamic.programs.build import build
-from cuda_lsp.dynamic.programs.channel import serve
-from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
+from cuda_lsp.dynamic.programs.channel import answered
 from cuda_lsp.dynamic.programs.instances import taken_for_one
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
-from cuda_lsp.dynamic.programs.process import crash, end_of, environment_of, input_of
+from cuda_lsp.dynamic.programs.scripts.run import run_script
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 
 Progress = Callable[[str], None]
@@ -67,6 +64,9 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     toolkit = find_toolkit(job.nvcc)
     end = min(job.until, time.monotonic() + job.deadline)
     architecture, note = _gpu(job.engine)
+    if job.interpreter:
+        result = run_script(job, toolkit, architecture, end, progress)
+        return evolve(result, notes=(*result.notes, *note))
     progress("building the program")
     try:
         program, modules = _built(job, toolkit, architecture, end)
@@ -146,39 +146,13 @@ def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit, end: 
 
 
 def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:
-    mine, its = socket.socketpair()
-    host.deadline = time.monotonic() + job.deadline
-    memory = f"{its.fileno()},{host.heap.descriptor},{START},{host.heap.size}"
-    with tempfile.TemporaryFile(dir=job.cache) as output, mine, input_of(job) as given:
-        child = subprocess.Popen(
-            job.command, executable=str(program), cwd=job.folder, stdin=given, stdout=output,
-            stderr=subprocess.STDOUT, env={**environment_of(job), "CUDA_LSP_PROGRAM": memory},
-            pass_fds=(its.fileno(), host.heap.descriptor), start_new_session=True,
-        )  # fmt: skip
-        its.close()
-        progress("running")
-        told = time.monotonic()
-
-        def shown() -> None:
-            nonlocal told
-            if time.monotonic() - told > 0.2:
-                told = time.monotonic()
-                progress(f"running ({host.launches} launches)")
-
-        host.before_launch = shown
-        with Guard(child, output, host.deadline, job.host_memory or usual_memory(), host.heap.size) as guard:
-            garbled = serve(mine, host, lambda: guard.stopped is None and child.poll() is None)
-            if garbled:
-                kill_descendants(os.getpid())
-            child.wait()
-        problem = guard.stopped or garbled or crash(child.returncode)
-        text = end_of(output)
+    ended = attend(job, host, Start(job.command, str(program)), partial(answered, host), progress)
     return ProgramResult(
-        status=child.returncode,
-        output=text,
+        status=ended.status,
+        output=ended.output,
         runs=host.runs(),
         launches=host.launches,
         device=DEVICE,
-        problem=problem,
+        problem=ended.problem,
         notes=tuple(f"{host.instances.name_of(entry)}: {why}" for entry, why in host.problems.items()),
     )

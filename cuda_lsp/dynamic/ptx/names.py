@@ -16,6 +16,7 @@ from typing import Any
 _HASHED = re.compile(r"(_INTERNAL_|_GLOBAL__N__|__nv_static_\d+__)[0-9a-f]{8}(?=_\d+_)")
 _TEMPORARY = re.compile(r"(tmpxft_)[0-9a-f]{8}(?=_)")  # CUDA 11 and older name their own files
 _ANONYMOUS = re.compile(r"(?<!\d)\d+_GLOBAL__N__[0-9a-f]{8}_\d{1,9}_\w{1,400}?_[0-9a-f]{8}")
+_TAG = re.compile(r"\[abi:[^\]]*\]")  # of compilers, not of the source
 _OPENING, _CLOSING = "<([{", ">)]}"
 
 
@@ -58,7 +59,7 @@ def _library() -> Any:
 
 def kernel_name(mangled: str) -> str:
     """A kernel as findings name it: ``tile<float, 256>``, without namespaces, result and parameters."""
-    text = demangled(mangled)
+    text = _TAG.sub("", demangled(mangled))
     start, depth = 0, 0
     for k, letter in enumerate(text):
         if letter == "(" and depth == 0 and not text.startswith("(anonymous namespace)", k):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary
+from cuda_lsp.frontend.lowering.float_reasons import CONDITION, INTEGER
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
@@ -39,7 +40,7 @@ def truth(low: Lowering, operand: Value) -> Expr:
         return (
             Const(int(expr.value != 0), BOOL)
             if isinstance(expr, Const)
-            else low.unknown("floating-point condition", BOOL, [expr])
+            else low.unknown(CONDITION, BOOL, [expr])
         )
     return cast(expr, BOOL)
 
@@ -99,7 +100,7 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
         return cast(expr, target)
     if isinstance(target, Float) or isinstance(source, Float):
         return low.unknown(
-            "floating-point value" if isinstance(target, Float) else "integer from floating point",
+            "floating-point value" if isinstance(target, Float) else INTEGER,
             target,
             [expr],
         )

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from cuda_lsp.frontend.lowering.float_reasons import is_floating
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.deciding import deciding
 from cuda_lsp.ir.program import BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import subexpressions, walk
-
-_FLOATING = frozenset(
-    {"integer from floating point", "floating-point comparison", "floating-point condition"}
-)
-"""Reasons of integers and truth values that are made of floating-point ones."""
-
 
 _CONVERTED = tuple(f"result of {name}" for name in ("__float2", "__double2", "lrint", "llrint", "lround"))
 
@@ -54,7 +49,7 @@ def floats_decide(statements: Sequence[Stmt]) -> bool:
 def _is_floating(e: Expr) -> bool:
     if not isinstance(e, ir.Unknown) or e.uniform:
         return False
-    return e.reason in _FLOATING or (isinstance(e.type, Int) and e.reason.startswith(_CONVERTED))
+    return is_floating(e) or (isinstance(e.type, Int) and e.reason.startswith(_CONVERTED))
 
 
 def _compared(conditions: Iterable[Expr]) -> Iterator[Expr]:

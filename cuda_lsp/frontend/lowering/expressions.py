@@ -16,6 +16,7 @@ from cuda_lsp.frontend.lowering import (
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, select, unary, zero
 from cuda_lsp.frontend.lowering.conversions import convert, converted, truth
+from cuda_lsp.frontend.lowering.float_reasons import as_written
 from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
@@ -84,7 +85,7 @@ def discard(low: Lowering, node: Node) -> None:
 
 def condition(low: Lowering, node: Node) -> Expr:
     """An expression as a truth value."""
-    return truth(low, value(low, node))
+    return as_written(truth(low, value(low, node)), node, low.ast)
 
 
 # ------------------------------------------------------------------------------------ casts
@@ -110,7 +111,7 @@ def _unexposed(low: Lowering, node: Node) -> Value:
     if target is VOID:
         discard(low, child)
         return zero(INT64)
-    return convert(low, value(low, child), target)
+    return as_written(convert(low, value(low, child), target), child, low.ast)
 
 
 def decay(low: Lowering, node: Node) -> Value:
@@ -132,7 +133,7 @@ def _cast(low: Lowering, node: Node) -> Value:
         return value(low, child)
     if type_of(low.ast, child).kind == "array":
         return convert(low, decay(low, child), target)
-    return convert(low, value(low, child), target)
+    return as_written(convert(low, value(low, child), target), child, low.ast)
 
 
 def _evaluated(low: Lowering, node: Node, info: TypeInfo, what: str) -> Value:
@@ -231,9 +232,10 @@ def _binary(low: Lowering, node: Node) -> Value:
     a = value(low, left)
     a = assignments.held(low, a, right)
     b = value(low, right)
-    return arithmetic(
+    result = arithmetic(
         low, operation, a, b, type_of(low.ast, left), type_of(low.ast, right), type_of(low.ast, node)
     )
+    return as_written(result, node, low.ast)
 
 
 def _logical(low: Lowering, left: Node, right: Node, conjunction: bool) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.build import binary, cast, element, unary
 from cuda_lsp.frontend.lowering.conversions import null
+from cuda_lsp.frontend.lowering.float_reasons import COMPARISON
 from cuda_lsp.frontend.lowering.places import Address, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, common, promote
@@ -32,7 +33,7 @@ def arithmetic(
         return _pointer_arithmetic(low, op, x, y, left, right, result)
     if isinstance(x.type, Float | Opaque) or isinstance(y.type, Float | Opaque):
         if result.ir == BOOL:
-            return low.unknown("floating-point comparison", BOOL, [x, y])
+            return low.unknown(COMPARISON, BOOL, [x, y])
         return low.floating(op, result.ir, x, y)
     if op in (BinaryOp.SHL, BinaryOp.SHR):
         assert isinstance(x.type, Int)

@@ -32,7 +32,7 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import Float, Type
+from cuda_lsp.ir.types import Float, Opaque, Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
@@ -179,7 +179,13 @@ class Output:
 
         Of floating-point values that are followed, what is computed from them is told: an unknown function.
         """
-        if self.valued and isinstance(type, Float) and inputs and not varies and all(map(is_expr, inputs)):
+        if (
+            self.valued
+            and isinstance(type, Float | Opaque)
+            and inputs
+            and not varies
+            and all(map(is_expr, inputs))
+        ):
             return Intrinsic(f"{reason} {self.fresh()}", tuple(v for v in inputs if is_expr(v)), type)
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
         loaded = any(self.loaded(value) for value in inputs)

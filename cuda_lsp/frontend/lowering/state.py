@@ -6,7 +6,7 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed
@@ -415,7 +415,7 @@ class Lowering(Output):
                     if part.key in value.fields and part.type.kind != "reference":
                         self.write(self.member(place, part), value.fields[part.key], node)
             elif place.info.fields:
-                data = self.unknown("a record's value", place.info.ir, list(value.fields.values()))
+                data = self.unknown("a record's value", place.info.ir, list(_leaves(value)))
                 self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
         else:
             if place.info.is_pointer:
@@ -454,3 +454,9 @@ class Lowering(Output):
             value = self.assigned_value
             return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
         return self.read(place, None)
+
+
+def _leaves(value: RecordValue) -> Iterator[Value]:
+    """The fields, those of records in it included."""
+    for part in value.fields.values():
+        yield from _leaves(part) if isinstance(part, RecordValue) else (part,)

@@ -30,14 +30,9 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "pytorch_types.h",
-        r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div|numeric_limits|PhiloxCudaState)|c10::\w+|"
-        + _PYTORCH_HOST,
+        r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div|numeric_limits|PhiloxCudaState)|c10::\w+",
     ),
-    (
-        "pytorch_tensors.h",
-        rf"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits|{_PYTORCH_HOST}",
-    ),
-    ("pytorch_host.h", _PYTORCH_HOST),
+    ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
@@ -45,6 +40,8 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("dmlc.h", r"dmlc::\w+|DMLC_[A-Z_]+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
+_OF_HOSTS = tuple((f"pytorch_{part}.h", _PYTORCH_HOST) for part in ("types", "tensors", "host"))
+"""The same for host code; each needs those before it."""
 _MADE_BY_CMAKE = {
     "CONSTEXPR": "constexpr", "NOEXCEPT": "noexcept", "FINAL": "final", "OVERRIDE": "override", "EXPORT": "",
     "NO_EXPORT": "", "DEPRECATED": "", "DEPRECATED_EXPORT": "",
@@ -69,10 +66,14 @@ _NOT_A_SWITCH = re.compile(
 
 @frozen
 class Conventions:
-    """What is put before a file: ``text``, and the ``names`` in the file that it explains."""
+    """What is put before a file: ``text``, and the ``names`` in the file that it explains.
+
+    ``host``: also what host code around launches names, which takes clang longer.
+    """
 
     text: str = ""
     names: tuple[str, ...] = ()
+    host: bool = False
 
     def header(self, path: Path) -> str:
         """The name under which ``text`` is included before ``path``; no such file exists."""
@@ -82,15 +83,16 @@ class Conventions:
 NO_CONVENTIONS = Conventions()
 
 
-def conventions_of(text: str, undeclared: Sequence[str] = ()) -> Conventions:
-    """Declarations of the well-known names that ``text`` uses and does not define.
+def conventions_of(text: str, undeclared: Sequence[str] = (), host: bool = False) -> Conventions:
+    """Declarations of the well-known names that ``text`` uses and does not define; ``host``: as above.
 
     ``undeclared``: names of which clang says so: what the text defines them to be is in a branch not taken.
     """
     pieces: list[str] = []
     names: dict[str, None] = {}
     defined = {match[1] for match in _MACRO.finditer(text)}.difference(undeclared)
-    for header, words in _FRAMEWORKS:
+    of_host = re.search(rf"\b(?:{_PYTORCH_HOST})", text) if host else None
+    for header, words in (*_FRAMEWORKS, *(_OF_HOSTS if of_host else ())):
         used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", text))
         open_ = [name for name in used if name not in defined]
         if open_:
@@ -101,7 +103,8 @@ def conventions_of(text: str, undeclared: Sequence[str] = ()) -> Conventions:
     }
     names.update(dict.fromkeys(made))
     pieces += (f"#define {name} {value}".rstrip() for name, value in made.items())
-    return Conventions("\n".join([_DECLARED, *pieces]) if pieces else "", tuple(names))
+    pieces = list(dict.fromkeys(pieces))
+    return Conventions("\n".join([_DECLARED, *pieces]) if pieces else "", tuple(names), of_host is not None)
 
 
 def switches_of(texts: Iterable[str]) -> tuple[str, ...]:

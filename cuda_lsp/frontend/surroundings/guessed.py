@@ -32,6 +32,7 @@ from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
 _MAX_NAME_ROUNDS = 3
+_MOST_INSTANCES = 32
 RUN_TIME = "__CUDACC_RTC__"
 """What NVRTC defines, who takes functions that say nothing of it for the device's (``-default-device``)."""
 _ALL_ON_DEVICE = "#pragma clang force_cuda_host_device begin\n"
@@ -127,6 +128,7 @@ class Understanding:
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
     ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
     ``messages``: of the errors, in order. ``assumed``: templates whose arguments nothing tells.
+    ``instances``: of templates, also those that are too many to be looked at.
     """
 
     unread: int
@@ -138,6 +140,7 @@ class Understanding:
     unfound: tuple[str, ...]
     messages: tuple[str, ...] = ()
     assumed: int = 0
+    instances: int = 0
 
     @property
     def broken(self) -> int:
@@ -196,8 +199,10 @@ def guess(reading: Reading, text: str) -> None:
     if reading.understanding().unfound and reading.understanding().broken:
         _make_headers(reading)
     for texts in ((text,), reading.texts()):
-        if reading.understanding().broken or reading.understanding().assumed:
+        if reading.understanding().broken:
             _take_by_convention(reading, "\n".join(texts))
+        if reading.understanding().broken or reading.understanding().assumed:
+            _take_by_convention(reading, "\n".join(texts), host=True)
     for define in (_define_as_the_build_does, _take_and_define):
         if reading.understanding().broken:
             define(reading)
@@ -250,8 +255,9 @@ def _add_made_headers(reading: Reading) -> bool:
     return bool(new)
 
 
-def _add_conventions(reading: Reading, text: str) -> bool:
-    conventions = conventions_of(text, undeclared(reading.understanding().messages))
+def _add_conventions(reading: Reading, text: str, host: bool = False) -> bool:
+    host = host or reading.guessed.conventions.host
+    conventions = conventions_of(text, undeclared(reading.understanding().messages), host)
     new = bool(conventions.text) and conventions != reading.guessed.conventions
     if new:
         reading.read_with(evolve(reading.guessed, conventions=conventions))
@@ -266,11 +272,18 @@ def _make_headers(reading: Reading) -> None:
         _keep_if_better(reading, before, first)
 
 
-def _take_by_convention(reading: Reading, text: str) -> None:
-    """Declarations of well-known names."""
+def _take_by_convention(reading: Reading, text: str, host: bool = False) -> None:
+    """Declarations of well-known names.
+
+    Where all is understood without them, for the instances that host code asks for: not for so many that
+    each keystroke would wait for them.
+    """
     first, before = reading.guessed, reading.understanding()
-    if _add_conventions(reading, text):
-        _keep_if_better(reading, before, first)
+    if _add_conventions(reading, text, host):
+        if not before.broken and reading.understanding().instances > _MOST_INSTANCES:
+            reading.read_with(first)
+        else:
+            _keep_if_better(reading, before, first)
 
 
 def _define_as_the_build_does(reading: Reading) -> None:

@@ -22,14 +22,22 @@ from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.wavefronts import WarpPicture, instruction_bytes, touched_words, warp_wavefronts
+from cuda_lsp.wavefronts import (
+    Touch,
+    WarpPicture,
+    instruction_bytes,
+    sharing,
+    touched_words,
+    warp_wavefronts,
+)
 
 
 @frozen(eq=False)
 class SiteBanks:
     """The report of one access site. ``sure``: some warp surely executes it.
 
-    ``round``: loop counters of one as dear as told, where others are not.
+    ``round``: loop counters of one as dear as told, where others are not, or were not seen. ``sharing``: two
+    of its lanes that come for words of one bank.
     """
 
     site: Site
@@ -38,6 +46,7 @@ class SiteBanks:
     sure: bool
     access: Access
     round: Mapping[str, int]
+    sharing: tuple[Touch, Touch] | None
 
 
 MAX_BYTES = 16
@@ -104,7 +113,9 @@ def bank_findings(trace: Trace, extra_wavefronts: int = 1) -> tuple[Diagnosis, .
             continue
         known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
         if known is None or extra > known[0]:
-            story = words.bank_conflict(banks.site, report, banks.round)
+            story = words.bank_conflict(
+                banks.site, banks.access.array.name, report, banks.sharing, banks.round
+            )
             finding = Diagnosis(
                 Code.BANK_CONFLICT, Status.PROVED if banks.sure else Status.POSSIBLE,
                 story, trace.kernel.name, banks.site, bank=report,
@@ -125,8 +136,13 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     """
     gpu = trace.gpu
     worst: tuple[tuple[int, int], BankReport] | None = None
+    shared: tuple[Touch, Touch] | None = None
+    how: dict[str, Any] = {
+        "load": not accesses[0].mode.writes, "banks": gpu.banks, "bank_bytes": gpu.bank_bytes,
+    }  # fmt: skip
     least, dearest = math.inf, (accesses[0], 0)
     total, count, ways, atomic = 0, 0, 1, 1
+    executed = set[tuple[int, int]]()
     for size in sorted({a.size for a in accesses}):
         members = [a for a in accesses if a.size == size]
         rows = [_rows(a, trace.threads, gpu.warp_size) for a in members]
@@ -139,10 +155,7 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         rounds = [(member, n) for member, (_, _, _, r) in enumerate(rows) for n in r.tolist()][: len(warp)]
         active &= (addresses >= 0) & (addresses < budgets.MOST_ADDRESS)  # no bank holds the others
         addresses = np.where(active, addresses, 0)
-        cost = warp_wavefronts(
-            addresses, active, instruction_bytes(size),
-            load=not accesses[0].mode.writes, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
-        )  # fmt: skip
+        cost = warp_wavefronts(addresses, active, instruction_bytes(size), **how)
         total += int(cost.wavefronts.sum())
         count += len(addresses)
         ways = max(ways, int(cost.ways.max()))
@@ -151,18 +164,26 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         top = cost.dearest
         wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
         rank = (wavefronts - ideal, wavefronts)
+        executed |= set(rounds)
         least = min(least, *_by_round(rounds, cost.wavefronts).values())
         if worst is None or rank > worst[0]:
             dearest = members[rounds[top][0]], rounds[top][1]
             histogram = tuple(int(n) for n in cost.histogram[top])
             report = BankReport(1, wavefronts, ideal, 0.0, histogram, int(warp[top]))
             worst = (rank, report)
+            row = slice(top, top + 1)
+            shared = (
+                sharing(touched_words(addresses[row], active[row], instruction_bytes(size), **how))
+                if wavefronts > ideal
+                else None
+            )
     first = accesses[0]
     sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
-    round = _counters(*dearest) if least < report.wavefronts else {}
-    return SiteBanks(first.site, first.mode, report, sure, first, round)
+    others = least < report.wavefronts or len(executed) == 1 or any(a.decided for a in accesses)
+    round = _counters(*dearest) if others else {}
+    return SiteBanks(first.site, first.mode, report, sure, first, round, shared)
 
 
 def _by_round(rounds: list[tuple[int, int]], wavefronts: Lanes) -> dict[tuple[int, int], int]:

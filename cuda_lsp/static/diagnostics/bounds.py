@@ -16,6 +16,7 @@ from cuda_lsp.model import Code, Space, Status, Witness
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 _MAX_BYTES = 1 << 20
@@ -33,17 +34,19 @@ def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
                 offset = spread_out(a.offset, a.must.shape)
                 outside = a.must & ((offset < 0) | (offset + a.size > size))
                 if outside.any():
-                    status = Status.POSSIBLE if path.choices and a.decided else Status.PROVED
-                    found[a.site.range] = _diagnosis(
-                        Code.SHARED_OUT_OF_BOUNDS,
-                        status,
-                        trace,
-                        a,
-                        offset,
-                        outside,
+                    leaves = _diagnosis(
+                        Code.SHARED_OUT_OF_BOUNDS, Status.PROVED, trace, a, offset, outside,
                         partial(_leaves, a, size),
-                    )
+                    )  # fmt: skip
+                    if path.choices and a.decided:
+                        leaves = _up_to(leaves, path.choices[a.decided - 1][1])
+                    found[a.site.range] = leaves
     return tuple(found.values())
+
+
+def _up_to(found: Diagnosis, reason: str) -> Diagnosis:
+    """It hangs on how a condition comes out, of which nobody knows."""
+    return found.doubted(OnData(reason, in_story=False))
 
 
 def leaves_arrays(trace: Trace) -> bool:
@@ -101,7 +104,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
 
 def _leaves(a: Access, size: int, thread: str, where: str) -> str:
     extent = size // max(a.array.element.size, 1)
-    outside = f"{where} is outside {a.array.name}, which has {extent} elements ({size} bytes)"
+    outside = f"{where} is outside its {extent} elements"
     return f"{thread} {words.doing(a.mode, a.site)}: {outside}"
 
 

@@ -21,17 +21,23 @@ from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 SECTOR_BYTES = 32
+_MOST = 1024
+"""Requests of one access that are looked at."""
 
 
 @frozen(eq=False)
 class SectorReport:
-    """Sectors of one site's worst warp request against the ideal, and the mean over requests."""
+    """Sectors of one site's worst warp request against the ideal, and the mean over requests.
+
+    ``layout``: how the lanes of the worst request lie, for people.
+    """
 
     site: Site
     mode: Mode
     sectors: int
     ideal: int
     mean_sectors: float
+    layout: str
 
 
 def request_sectors(addresses: Lanes, active: Flags, size: int) -> tuple[Lanes, Lanes]:
@@ -57,21 +63,51 @@ def _distinct(addresses: Lanes, active: Flags, size: int, grain: int) -> Lanes:
 
 def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:
     """One report per global access site, in order of the text; block 0, sampled rounds."""
-    by_site: dict[object, tuple[Site, Mode, list[tuple[Lanes, Lanes]]]] = {}
+    by_site: dict[object, tuple[Site, Mode, list[_Requests]]] = {}
     for a in _global_accesses(trace):
         addresses, active, _ = warp_rows(a, trace.threads, trace.gpu.warp_size)
         if len(addresses) and (addresses >= 0).all() and (addresses < budgets.MOST_ADDRESS).all():
             entry = by_site.setdefault((a.site.range, a.mode), (a.site, a.mode, []))
-            entry[2].append(request_sectors(addresses[:1024], active[:1024], a.size))
+            rows, lanes = addresses[:_MOST], active[:_MOST]
+            entry[2].append(_Requests(*request_sectors(rows, lanes, a.size), rows, lanes, a.size))
     reports = [_report(*entry) for entry in by_site.values()]
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
 
-def _report(site: Site, mode: Mode, requests: list[tuple[Lanes, Lanes]]) -> SectorReport:
-    sectors = np.concatenate([s for s, _ in requests])
-    ideal = np.concatenate([i for _, i in requests])
-    worst = int(np.argmax(sectors - ideal))
-    return SectorReport(site, mode, int(sectors[worst]), int(ideal[worst]), float(sectors.mean()))
+@frozen(eq=False)
+class _Requests:
+    """Of one access: sectors and ideal sectors, byte addresses and active lanes, bytes of a lane."""
+
+    sectors: Lanes
+    ideal: Lanes
+    addresses: Lanes
+    active: Flags
+    size: int
+
+    @property
+    def worst(self) -> int:
+        return int(np.argmax(self.sectors - self.ideal))
+
+
+def _report(site: Site, mode: Mode, requests: list[_Requests]) -> SectorReport:
+    mean = float(np.concatenate([r.sectors for r in requests]).mean())
+    worst = max(requests, key=lambda r: int(r.sectors[r.worst] - r.ideal[r.worst]))
+    row = worst.worst
+    layout = _layout(worst.addresses[row][worst.active[row]], worst.size)
+    return SectorReport(site, mode, int(worst.sectors[row]), int(worst.ideal[row]), mean, layout)
+
+
+def _layout(addresses: Lanes, size: int) -> str:
+    """``; its lanes are 40 bytes apart``: of the active lanes' addresses; "" where there is no rule."""
+    apart = np.diff(addresses)
+    if not len(apart):
+        return ""
+    if (apart == apart[0]).all() and abs(int(apart[0])) > size:
+        return f"; its lanes are {abs(int(apart[0]))} bytes apart"
+    pieces = int(((apart != size) & (apart != 0)).sum()) + 1
+    if 1 < pieces < len(addresses):
+        return f"; its lanes lie in {pieces} rows"
+    return "" if pieces > 1 else f"; it begins {int(addresses[0]) % SECTOR_BYTES} bytes into a sector"
 
 
 def _global_accesses(trace: Trace) -> Iterator[Access]:
@@ -99,7 +135,7 @@ def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, .
         Diagnosis(
             Code.UNCOALESCED_ACCESS, Status.PROVED,
             f"uncoalesced access: a warp needs {r.sectors} sectors of {SECTOR_BYTES} bytes for "
-            f"{r.site.text or 'this access'} instead of {r.ideal}",
+            f"{r.site.text or 'this access'} instead of {r.ideal}{r.layout}",
             trace.kernel.name, r.site, launch=trace.launch,
         )
         for r in sector_reports(trace)

@@ -13,7 +13,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import Mode
+from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.footprints import (
     ATOMIC_EFFECTS,
@@ -28,7 +28,7 @@ from cuda_lsp.static.diagnostics.footprints import (
 from cuda_lsp.static.execution import barrier_replay, critical_steps
 from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.trace import Access, spread_out
-from cuda_lsp.static.execution.values import Data, Flags, Spread, distinct
+from cuda_lsp.static.execution.values import Data, Flags, Spread, Value, distinct
 
 Ints = NDArray[np.int64]
 
@@ -270,8 +270,14 @@ def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:
 def _one_number(
     group: Group, equal: EqualValues, rows: Entries, one: tuple[Access, Ints], other: tuple[Access, Ints]
 ) -> Flags:
-    """Which pairs store equal values that nobody knows: in one round of the loops that both are in."""
+    """Which pairs store equal values that nobody knows: in one round of the loops that both are in.
+
+    Copies of what nobody writes are equal where they are of one place, whichever their rounds.
+    """
     (a, i), (b, j) = one, other
+    places = [_place_copied(group, rows, x, k) for x, k in (one, other)]
+    if places[0] is not None and places[1] is not None and _made_like(a, b):
+        return places[0] == places[1]
     if a is not b and (a.may.ndim > 1 or b.may.ndim > 1):
         return np.zeros(len(i), bool)
     base = group.lanes.start or 0
@@ -279,11 +285,30 @@ def _one_number(
     return (first == second) & (rows.instance[i] == rows.instance[j])
 
 
+def _place_copied(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:
+    """From where in global memory the access copies what it stores; None: that is not known."""
+    made = access.stored.made if isinstance(access.stored, Data) else None
+    if made is None or not isinstance(made[0], tuple) or made[0][-1] is not Space.GLOBAL:
+        return None
+    return _numbers(group, rows, access, made[1][0], at)
+
+
+def _made_like(a: Access, b: Access) -> bool:
+    """Both load from one array, as one type."""
+    one, other = (x.stored.made if isinstance(x.stored, Data) else None for x in (a, b))
+    return one is not None and other is not None and one[0] == other[0]
+
+
 def _values(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:
     """What the access stores in these rows; None: that is not known."""
-    if not isinstance(access.stored, (int, np.ndarray)):
+    return _numbers(group, rows, access, access.stored, at)
+
+
+def _numbers(group: Group, rows: Entries, access: Access, value: Value | None, at: Ints) -> Ints | None:
+    """A value of the access in these rows; None: that is not known."""
+    if not isinstance(value, (int, np.ndarray)):
         return None
-    stored = spread_out(access.stored, access.may.shape)[..., group.lanes]
+    stored = spread_out(value, access.may.shape)[..., group.lanes]
     if stored.ndim > access.may.ndim:
         return None  # of more rounds than the access has
     return np.reshape(stored, -1)[rows.instance[at] * stored.shape[-1] + rows.lane[at]]

@@ -371,11 +371,12 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
         trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
         return None
     a, b = c.lanes if early is c.first else (c.lanes[1], c.lanes[0])
+    round = c.rounds[0] if early is c.first else c.rounds[1]
     blocks = (trace.block(a), trace.block(b))
     witness = Witness(
         (trace.thread(a), trace.thread(b)),
         None if blocks == (trace.blocks[0], trace.blocks[0]) else blocks,  # what block 0 does, any block does
-        early.array.name, words.element(early.array, c.byte), _values(early, a),
+        early.array.name, words.element(early.array, c.byte), _values(early, a, round),
     )  # fmt: skip
     warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
     warp = warp and not trace.warp_synchronous
@@ -420,8 +421,8 @@ def _recheck(c: Collision) -> bool:
     return c.lanes[0] != c.lanes[1]
 
 
-def _values(a: Access, lane: int) -> dict[str, int]:
-    """Loop counters of ``lane`` when it executes ``a``."""
+def _values(a: Access, lane: int, round: int | None = None) -> dict[str, int]:
+    """Loop counters of ``lane`` when it executes ``a``, in this round or the first."""
     result: dict[str, int] = {}
     rounds = _positions(a, lane)
     for name, value in a.loops:
@@ -429,5 +430,6 @@ def _values(a: Access, lane: int) -> dict[str, int]:
             result[name] = value
         elif isinstance(value, np.ndarray) and len(rounds):
             lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
-            result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
+            at = round if round is not None and round in rounds else rounds[0]
+            result[name] = int(lanes[min(int(at), len(lanes) - 1), lane])
     return result

@@ -16,7 +16,7 @@ from attrs import evolve
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes, may_be_undefined
-from cuda_lsp.ir.types import Float, Int, Pointer, Type
+from cuda_lsp.ir.types import Float, Int, Opaque, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.lanes import builtin_values, merged, wide, widened
@@ -143,7 +143,7 @@ class Evaluator:
         """A value that nothing is known of, unlike any other."""
         return self.data(("fresh", self._serial), reason, spread, **rest)
 
-    def _derived(self, name: object, operands: tuple[Value, ...], **rest: Any) -> Data:
+    def made_of(self, name: object, operands: tuple[Value, ...], **rest: Any) -> Data:
         """An unknown computed from ``operands``: as uniform as they are, for the first unknown's reason."""
         scalars = [self.as_scalar(v) for v in operands]
         key = (name, *(identity(v) for v in scalars))
@@ -230,7 +230,7 @@ class Evaluator:
         if isinstance(a, Data) or isinstance(b, Data) or not isinstance(operand, Int):
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
-            return self._derived(op, (a, b))
+            return self.made_of(op, (a, b))
         row = BINARY[op]
         known: Any = True if row.defined is None else row.defined(b, operand)
         if known is not True and not np.all(known):
@@ -269,7 +269,7 @@ class Evaluator:
         low, high = result_bounds(op, a, b)
         ticket = self._ticket(op, a, b)
         test = tickets.tested(op, a, b, len(self.blocks))
-        return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
+        return self.made_of((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
 
     def _ticket(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
         """How ``op`` carries over that values of a counter are distinct."""
@@ -290,7 +290,7 @@ class Evaluator:
         if isinstance(a, Address) and isinstance(b, Address) and a.array is b.array:
             operand = Int(64)
             return self.binary(op, a.offset, b.offset, operand, operand)
-        return self._derived(("pointers", op), (a, b))
+        return self.made_of(("pointers", op), (a, b))
 
     def _unary(self, e: ir.Unary) -> Value:
         a = self.as_scalar(self._part(e.operand))
@@ -299,8 +299,8 @@ class Evaluator:
             if e.op is ir.UnaryOp.NOT:
                 test = tickets.negated(a) if isinstance(a, Data) else None
                 low, high = truth_bounds(a)
-                return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
-            return self._derived(e.op, (a,))
+                return self.made_of(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
+            return self.made_of(e.op, (a,))
         return UNARY[e.op].python(a, operand) if isinstance(a, int) else UNARY[e.op].numpy(a, operand)
 
     def cast(self, value: Value, type: Type) -> Value:
@@ -318,11 +318,11 @@ class Evaluator:
                 # Widths of 32 and more: unknown values are taken not to wrap, as indices do not.
                 rest: dict[str, Any] = {"ticket": value.ticket, "drawn": value.drawn}
                 bounds: dict[str, Any] = {"low": low, "high": high} if fits else {}
-                return self._derived(("cast", type), (value,), **rest, **bounds)
+                return self.made_of(("cast", type), (value,), **rest, **bounds)
             if type.boolean:
-                return self._derived(("cast", type), (value,), low=0, high=1, drawn=value.drawn)
-            return self._derived(("cast", type), (value,), low=type.minimum, high=type.maximum)
-        return self._derived(("cast", type), (value,))
+                return self.made_of(("cast", type), (value,), low=0, high=1, drawn=value.drawn)
+            return self.made_of(("cast", type), (value,), low=type.minimum, high=type.maximum)
+        return self.made_of(("cast", type), (value,))
 
     def offset(self, pointer: Value, by: Scalar) -> Value:
         """The pointer moved by so many bytes."""
@@ -330,7 +330,7 @@ class Evaluator:
             moved = ((lanes, self.offset(a, by)) for lanes, a in pointer.options)
             return Choice(tuple((lanes, a) for lanes, a in moved if isinstance(a, Address)))
         if not isinstance(pointer, Address):
-            return pointer if isinstance(pointer, Data) else self._derived("pointer", (pointer, by))
+            return pointer if isinstance(pointer, Data) else self.made_of("pointer", (pointer, by))
         start = pointer.offset
         if type(by) is int and by == 0:
             return pointer
@@ -394,7 +394,7 @@ class Evaluator:
             test = tickets.chosen(condition, a, b)
         else:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
-        return self._derived(ONE_OF, (chooser, a, b), low=low, high=high, drawn=test)
+        return self.made_of(ONE_OF, (chooser, a, b), low=low, high=high, drawn=test)
 
     def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
@@ -408,8 +408,8 @@ class Evaluator:
                 return INTRINSICS[e.name](numbers, operand)
             if not any(isinstance(o, Data) for o in operands):
                 return intrinsic_lanes(e.name, [np.asarray(o) for o in operands], operand, e.type)
-        if e.name in INTRINSICS or isinstance(e.type, Float):
-            return self._derived(e.name, operands)
+        if e.name in INTRINSICS or isinstance(e.type, Float | Opaque):
+            return self.made_of(e.name, operands)
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
 

@@ -324,13 +324,35 @@ def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
                 if s.asynchronous:
                     _issue(machine, s, address, mode, size, part)
                 else:
-                    machine.record(site, address, mode, size, part, copied=True)
+                    stored = _copied_value(machine, s, size, part) if mode is Mode.WRITE else None
+                    machine.record(site, address, mode, size, part, copied=True, stored=stored)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
                 machine.local.pop(address.array.id, None)
                 if address.array.space is Space.SHARED and address.array.id in machine.facts.modelled:
                     _shared(machine, address.array).forget()
     return mask
+
+
+def _copied_value(machine: Execution, s: Copy, size: int, mask: Mask) -> Value | None:
+    """What a copy stores, where values are followed and nobody writes to where it comes from."""
+    targets = _targets(machine, s.source, mask, s.site) if machine.trace.kernel.valued else []
+    if len(targets) != 1:
+        return None
+    (_, address, _) = targets[0]
+    array, offset = address.array, address.offset
+    if array.space is Space.LOCAL:
+        cells = machine.local.get(array.id, {})
+        if not isinstance(offset, int) or offset not in cells:
+            return None
+        within = sorted(o for o in cells if offset <= o < offset + size)
+        return machine.eval.made_of(("copied", size), tuple(cells[o] for o in within))
+    if array in machine.facts.written:
+        return None
+    version = machine.versions.get(array.id, 0)
+    key = ("copied", array.id, machine.eval.content(offset), version, size)
+    made = (("copied", array.id, size, array.space), (offset,))
+    return machine.eval.data(key, f"the value of {s.site.text}", spread_of(offset, machine.blocks), made=made)
 
 
 def _copied_bytes(machine: Execution, s: Copy) -> int | None:

@@ -121,9 +121,13 @@ def below_zero(conditions: Conditions) -> frozenset[str]:
 
 @frozen
 class OnData:
-    """An unknown value; ``what`` it is or where it comes from, for people."""
+    """An unknown value; ``what`` it is or where it comes from, for people.
+
+    ``in_story``: of findings that are no races, that their story tells it.
+    """
 
     what: str
+    in_story: bool = True
 
 
 @frozen
@@ -176,6 +180,7 @@ class Open(enum.Enum):
     LAUNCH = "the launch"
     LAUNCH_ASSUMED = "the launch, which is only assumed"
     LAUNCH_UNTOLD = "the launch, which nothing in the file tells"  # other plausible ones do not show it
+    LAUNCH_AND_TEMPLATE = "the launch and template arguments, which nothing in the file tells"
     LAUNCH_AND_ARGUMENTS = "the launch and the arguments"
     ARGUMENTS = "the arguments"
     BLOCKS_ASSUMED = "the number of blocks, which is only assumed"

@@ -79,14 +79,16 @@ class Diagnosis:
     @property
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
-        ending = words.ending(self.conditions, self.doubt, race=race, met=met, same=self.told_same)
+        ending = words.ending(
+            self.conditions, self.doubt, race=race, met=met, same=self.told_same, launch=self.launch
+        )
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
 
     @property
     def condition(self) -> str | None:
         """What it needs, in words."""
-        return words.conditions(self.conditions) or None
+        return words.conditions(self.conditions, self.launch and self.launch.block) or None
 
     @property
     def reason(self) -> str | None:

@@ -17,12 +17,14 @@ _MOST = 3
 def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     """``, as line 12 decides``: which conditions say who reaches the barrier, nearest first; "" for none.
 
-    Those that hang on the thread, as far as its variables tell; all of them where none does. At most three
-    lines, of the barrier's own file.
+    Those that hang on the thread, as far as its variables tell, or on what nobody knows; all of them where
+    none does. At most three lines, of the barrier's own file.
     """
     conditions = deciding(kernel.body, barrier.range)
-    varying = _varying(kernel)
-    parting = [c for c in conditions if _hangs_on(c.condition, varying)] or conditions
+    varying, unknown = _varying(kernel), _unknown(kernel)
+    parting = [
+        c for c in conditions if _hangs_on(c.condition, varying) or _is_unknown(c.condition, unknown)
+    ] or conditions
     here = (c.site.range for c in parting)
     lines = list(dict.fromkeys(r.start.line for r in here if r.path == barrier.range.path))[:_MOST]
     if not lines:
@@ -56,6 +58,24 @@ def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:
             if isinstance(statement, (ir.If, ir.Loop)) and _hangs_on(statement.condition, varying):
                 varying |= {v for s in walk.inside(statement) if (v := walk.assigned(s)) is not None}
     return frozenset(varying)
+
+
+def _unknown(kernel: ir.Kernel) -> frozenset[ir.Var]:
+    """Variables that are set to what nobody knows, or where that decides."""
+    found: set[ir.Var] = set()
+    for statement in walk.walk(kernel.body):
+        if isinstance(statement, ir.Assign) and _is_unknown(statement.value, found):
+            found.add(statement.var)
+        if isinstance(statement, ir.If) and _is_unknown(statement.condition, found):
+            found |= {v for s in walk.inside(statement) if (v := walk.assigned(s)) is not None}
+    return frozenset(found)
+
+
+def _is_unknown(e: ir.Expr, unknown: Set[ir.Var]) -> bool:
+    return any(
+        (isinstance(part, ir.Unknown) and not part.uniform) or (isinstance(part, ir.Var) and part in unknown)
+        for part in walk.subexpressions([e])
+    )
 
 
 def _made_of(statement: ir.Stmt, varying: Set[ir.Var]) -> bool:

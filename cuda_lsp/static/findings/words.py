@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import STRETCH, Array
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
+from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
+from cuda_lsp.wavefronts import Touch
 
 LONGEST = 159
 """Characters of a message."""
@@ -20,6 +21,9 @@ _WIDTHS = (48, 32, 20, 12)  # of the source's expressions in messages that are t
 _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
+_VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
+_DETAILS = (re.compile(r"; lanes? \d+ .* words apart"), re.compile(r" \(for example when [^()]*\)"))
+"""What goes last of what is told beside the story."""
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
@@ -123,7 +127,24 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     for missing in _BRIEFLY.values():
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
+    shortened = _with_fewer_values(shortened)
+    for detail in _DETAILS if len(shortened) > LONGEST else ():
+        shortened = detail.sub("", shortened) if len(shortened) > LONGEST else shortened
     return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+
+
+def _with_fewer_values(message: str) -> str:
+    """As many of an example's values as there is room for, and how many there are besides."""
+    values = list(_VALUE.finditer(message))
+    for left in range(len(values) - 1, 0, -1):
+        if len(message) <= LONGEST:
+            break
+        begun, ended = values[left - 1].end(), values[-1].end()
+        more = f" and {len(values) - left} more"
+        shorter = message[:begun] + more + message[ended:]
+        if len(shorter) <= LONGEST or left == 1:
+            return shorter
+    return message
 
 
 def _cut_in_middle(message: str, texts: Iterable[str], width: int) -> str:
@@ -160,12 +181,24 @@ WRAPPED = "the 32-bit index wraps"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
 
 
-def bank_conflict(site: Site, report: BankReport, round: Mapping[str, int]) -> str:
-    """``round``: loop counters of one that is as bad, where others are not."""
+def bank_conflict(
+    site: Site, array: str, report: BankReport, sharing: tuple[Touch, Touch] | None, round: Mapping[str, int]
+) -> str:
+    """``sharing``: two lanes that come for words of one bank.
+
+    ``round``: loop counters of one that is as bad, where others are not.
+    """
     cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
     if round:
         cost += f" in rounds like {' and '.join(f'`{name}` == {value}' for name, value in round.items())}"
-    message = f"{report.ways}-way bank conflict: {site.text or 'this access'} {cost}"
+    if sharing is not None:
+        one, other = sharing
+        who = f"lanes {one.lane} and {other.lane} share" if one.lane != other.lane else f"lane {one.lane} has"
+        cost += f"; {who} bank {one.bank}, {abs(other.word - one.word)} words apart"
+    place = site.text or "this access"
+    if not re.search(rf"\b{re.escape(array)}\b", place):
+        place += f" (in {array})"
+    message = f"{report.ways}-way bank conflict: {place} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
     return message
@@ -174,12 +207,12 @@ def bank_conflict(site: Site, report: BankReport, round: Mapping[str, int]) -> s
 # ------------------------------------------------------------------------- conditions and doubts
 
 
-def conditions(all_: Conditions) -> str:
-    """All of them, as one clause after *when*."""
-    return " and ".join(map(_condition, all_))
+def conditions(all_: Conditions, block: Dim3 | None = None) -> str:
+    """All of them, as one clause after *when*; ``block``: that of the launch."""
+    return " and ".join(_condition(condition, block) for condition in all_)
 
 
-def _condition(condition: Condition) -> str:
+def _condition(condition: Condition, block: Dim3 | None = None) -> str:
     match condition:
         case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
@@ -198,8 +231,16 @@ def _condition(condition: Condition) -> str:
             return f"the condition on line {line} is {'true' if holds else 'false'}"
         case c.Overreach(extents):
             return f"a row of {' and '.join(extents)} elements reaches into the next"
+        case c.Needs.SIZES if block is not None:
+            return f"sizes make blocks of {dimensions(block)} threads"
         case c.Needs():
             return condition.value
+
+
+def dimensions(block: Dim3) -> str:
+    """``256`` of a row, ``16x16`` of a plane."""
+    x, y, z = block
+    return f"{x}x{y}x{z}" if z > 1 else f"{x}x{y}" if y > 1 else str(x)
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -233,26 +274,41 @@ def undecided(pair: c.Undecided) -> str:
     return f"`{pair.array}` ({lines}): {doubt(pair.why)}"
 
 
-def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool) -> str:
+_OF_THE_LAUNCH = {
+    Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
+    Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
+    Open.LAUNCH_AND_TEMPLATE: "the launch and template arguments",
+}  # fmt: skip
+
+
+def ending(
+    needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool, launch: LaunchConfig | None
+) -> str:
     """What a message says of conditions and doubts after its story.
 
     ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value.
     """
     if race and not met:
         return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
-    if isinstance(of, c.OnData) and not race:
-        return ""  # the story says it
+    if isinstance(of, c.OnData) and of.in_story and not race:
+        return ""
     alike = " (both write the same value)" if same else ""
     depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
+    block = None if launch is None else launch.block
+    if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
+        depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
+        needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
+    elif of is None and not race and not needed and launch is not None and launch.assumed:
+        depends = f"; blocks of {dimensions(launch.block)} are assumed"
     if isinstance(of, c.OnData):
         return depends + alike
-    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed) + depends
+    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed, block) + depends
 
 
-def _when(needed: Conditions) -> str:
+def _when(needed: Conditions, block: Dim3 | None) -> str:
     if not needed:
         return ""
-    text = conditions(needed)
+    text = conditions(needed, block)
     return (
         f" (for example when {text})"
         if isinstance(needed[0], c.Example) and needed[0].sampled

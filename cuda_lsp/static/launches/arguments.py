@@ -34,7 +34,10 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
 
 
 def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> Mapping[str, int]:
-    """The values, with such for all strides of one array (``t.strides_[2]``) as a packed tensor has."""
+    """The values, with such for all strides of one array (``t.strides_[2]``) as a packed tensor has.
+
+    The last axis is the innermost, or the first where that is the one which takes no stride.
+    """
     groups: dict[str, list[int]] = {}
     for name in free:
         match = _STRIDE.match(name)
@@ -44,7 +47,8 @@ def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> 
     types = {var.name: var.type for var in kernel.params}
     strides: dict[str, int] = {}
     for array, axes in groups.items():
-        made = {f"{array}[{axis}]": max(1, extent) ** (max(axes) - axis) for axis in axes}
+        outwards = {axis: axis if 0 not in axes else max(axes) - axis for axis in axes}
+        made = {f"{array}[{axis}]": max(1, extent) ** n for axis, n in outwards.items()}
         whole = all(isinstance(t := types[name], Int) and n <= t.maximum for name, n in made.items())
         strides |= made if whole and len(axes) > 1 else {}
     return {**values, **strides}

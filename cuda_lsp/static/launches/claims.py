@@ -34,7 +34,7 @@ def claimed(
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     larger = needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block
     if larger or (launch.assumed and _has_guessed_numbers(kernel)):
-        return tuple(_doubted_by_launch(finding) for finding in told)
+        return tuple(_doubted_by_launch(finding, guessed=not larger) for finding in told)
     return tuple(_claim(finding, needs) for finding in told)
 
 
@@ -54,6 +54,8 @@ def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
     return finding.needing(needs) if needs is not None and hangs else finding
 
 
-def _doubted_by_launch(finding: Diagnosis) -> Diagnosis:
-    accuses = finding.certain and finding.code not in ADVICE
-    return finding.doubted(Open.LAUNCH_UNTOLD) if accuses else finding
+def _doubted_by_launch(finding: Diagnosis, *, guessed: bool) -> Diagnosis:
+    """``guessed``: numbers of the template are, too, which say how rows of shared arrays lie."""
+    accuses = finding.code not in ADVICE or (guessed and finding.code is Code.BANK_CONFLICT)
+    doubt = Open.LAUNCH_AND_TEMPLATE if guessed else Open.LAUNCH_UNTOLD
+    return finding.doubted(doubt) if accuses and finding.certain else finding

@@ -58,8 +58,9 @@ def race_finding(
             return None
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
-        unknown = c.OnData("the arguments" if known else "what memory holds")
-        doubt = doubt or (c.OnData("whether it divides by 0") if _divides(p) else unknown)
+        unknown = c.OnData(_named_arguments(p, query) if known else "what memory holds")
+        divisor = _divisor(p)
+        doubt = doubt or (c.OnData(f"whether `{t.show(divisor)}` is 0") if divisor is not None else unknown)
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -141,10 +142,17 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def _divides(p: Problem) -> bool:
-    """The pair divides by something that may be 0."""
+def _divisor(p: Problem) -> Term | None:
+    """Something that may be 0, by which the pair divides."""
     divisors = (part.args[1] for part in t.subterms(p.formula) if part.op in (Op.DIV, Op.REM))
-    return any(divisor.lo <= 0 <= divisor.hi for divisor in divisors)
+    return next((divisor for divisor in divisors if divisor.lo <= 0 <= divisor.hi), None)
+
+
+def _named_arguments(p: Problem, query: Query) -> str:
+    """Those that the addresses are made of, a few by name."""
+    names = sorted({x.args[0] for offset in p.offsets for x in query.parameters(offset)})
+    shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
+    return f"the arguments {shown}" if shown else Open.ARGUMENTS.value
 
 
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
@@ -175,7 +183,8 @@ def _diagnosis(
     meant = data is not None and not query.summary.locks
     if met is not None and (meant or doubt is None or _happens_anyway(p, query, threads, arguments)):
         # Addresses that are products may meet only because the model chose the factors.
-        needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
+        # So may those that need nothing of memory: then it is the parameters that decide.
+        needed = () if meant and data and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed, arguments)
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)

@@ -36,6 +36,9 @@ end
 
 M.clients = {}
 
+-- What a status line says of a buffer: '1 kernel racy', 'race-free', 'proving', …
+function M.status(buffer) return require('cuda_lsp.status').text(buffer) end
+
 local function trusts(trusted, root)
   if type(trusted) == 'function' then trusted = trusted(root) end
   return trusted == true
@@ -58,6 +61,8 @@ end
 function M.setup(options)
   options = options or {}
   M.cmd = options.cmd or { 'cuda-lsp', 'serve' }
+  local commands = require('cuda_lsp.commands')
+  commands.create()
   local group = vim.api.nvim_create_augroup('cuda_lsp', { clear = true })
   vim.api.nvim_create_autocmd('FileType', {
     group = group,
@@ -69,9 +74,10 @@ function M.setup(options)
         name = 'cuda-lsp',
         cmd = M.cmd,
         root_dir = root,
-        init_options = { trusted = trusts(options.trusted, root), settings = settings },
+        init_options = { trusted = trusts(options.trusted, root), settings = settings, asksLaunch = true },
         settings = { ['cuda-lsp'] = settings },
         capabilities = options.capabilities,
+        handlers = commands.handlers,
         on_attach = options.on_attach,
       }, event.buf)
     end,

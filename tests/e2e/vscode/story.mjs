@@ -109,6 +109,7 @@ const header = (url) => async (page) => {
 async function launch(page, seen) {
   await openFile(page, "columns.cu", /void columns/);
   seen.guessed = await lens(page, /guessed/);
+  seen.hint = await waitForText(page, /32-way/, true);
   await goToEndOfLine(page, 2, 55);
   const other = choice(page, "Other extents");
   await action(page, "Refactor...", "Set launch configuration of columns", visible(other));
@@ -130,6 +131,10 @@ async function launch(page, seen) {
   seen.bankRows = (await picture(page).locator("details[open] tbody tr").allInnerTexts()).length;
   await shoot(page, "story-7-banks");
   await page.locator(".tab", { hasText: "Banks" }).getByRole("button", { name: /Close/ }).click();
+  await goToEndOfLine(page, 7, 74);
+  await action(page, "Quick Fix...", "Ignore bank-conflict here", () => waitForText(page, /ignore\[bank-conflict\]/, true));
+  seen.silenced = await waitForText(page, /32-way/, false);
+  await shoot(page, "story-7-silenced");
   mark("launch and banks");
 }
 

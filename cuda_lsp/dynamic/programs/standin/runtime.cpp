@@ -3,17 +3,12 @@
 // Linked into the user's program in the place of cudart. Memory is one mapping that the emulator's process
 // shares, at a fixed place: a device pointer is an address in it, for host and kernels alike, so copies are
 // plain copies and managed or pinned memory needs nothing. Everything happens in the order of the calls;
-// streams and events only keep time. Launches go to the emulator over a socket and return when it is done.
-//
-// Protocol (see `channel.py`): request u32 kind, u32 length, body; answer the same. One at a time.
+// streams and events only keep time. Launches go to the emulator (`emulator.cpp`) and return when it is done.
 
 #include <cuda_runtime_api.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,17 +19,9 @@
 #include <string>
 #include <vector>
 
-#define API extern "C" __attribute__((visibility("default")))
-
 namespace {
 
-enum Kind : unsigned { ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE };
-
-std::recursive_mutex turn;
 thread_local cudaError_t last = cudaSuccess;
-int channel = -1;
-char* low = nullptr;
-char* high = nullptr;
 
 struct Configuration {
     dim3 grid, block;
@@ -61,50 +48,6 @@ std::map<const void*, Kernel>& kernels() {
     return all;
 }
 
-[[noreturn]] void lost(const char* what) {
-    fprintf(stderr, "cuda-lsp: %s\n", what);
-    _exit(70);
-}
-
-void transfer(void* data, size_t size, bool out) {
-    char* at = static_cast<char*>(data);
-    while (size) {
-        ssize_t done = out ? send(channel, at, size, MSG_NOSIGNAL) : recv(channel, at, size, 0);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) lost("the emulator is gone");
-        at += done;
-        size -= done;
-    }
-}
-
-void connect() {
-    if (channel >= 0) return;
-    const char* given = getenv("CUDA_LSP_PROGRAM");  // socket,memory,start,bytes
-    int memory = -1;
-    unsigned long start = 0, bytes = 0;
-    int socket = -1;
-    if (!given || sscanf(given, "%d,%d,%lu,%lu", &socket, &memory, &start, &bytes) != 4)
-        lost("this program was built for a check without a GPU: run it with `cuda-lsp run --program`");
-    void* wanted = reinterpret_cast<void*>(start);
-    void* got = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, memory, start);
-    if (got != wanted) lost("the program's own memory lies where the device's should: link it with -pie");
-    low = static_cast<char*>(got);
-    high = low + bytes;
-    channel = socket;
-}
-
-std::string asked(unsigned kind, const void* body, unsigned length) {
-    std::lock_guard<std::recursive_mutex> guard(turn);
-    connect();
-    unsigned head[2] = {kind, length};
-    transfer(head, sizeof head, true);
-    transfer(const_cast<void*>(body), length, true);
-    transfer(head, sizeof head, false);
-    std::string answer(head[1], '\0');
-    transfer(&answer[0], answer.size(), false);
-    return answer;
-}
-
 cudaError_t said(cudaError_t error) {
     if (error != cudaSuccess) last = error;
     return error;
@@ -122,15 +65,6 @@ cudaError_t launched_in(cudaStream_t stream, const void* f, dim3 grid, dim3 bloc
                         Way way);
 
 cudaError_t broken = cudaSuccess;  // why a kernel ended: whoever waits for it is told, again and again
-
-
-void* allocated(size_t size) {
-    unsigned long long bytes = size;
-    std::string answer = asked(ALLOCATE, &bytes, sizeof bytes);
-    unsigned long long address;
-    memcpy(&address, answer.data(), sizeof address);
-    return reinterpret_cast<void*>(address);
-}
 
 thread_local int current_device = 0;
 
@@ -163,14 +97,10 @@ cudaError_t allocate(void** target, size_t size) {
 
 cudaError_t release(void* pointer) {
     if (!pointer) return cudaSuccess;
-    unsigned long long address = reinterpret_cast<unsigned long long>(pointer);
     std::lock_guard<std::recursive_mutex> guard(turn);
     owners().erase((char*)pointer);
-    std::string answer = asked(RELEASE, &address, sizeof address);
-    return said(answer[0] ? cudaErrorInvalidValue : cudaSuccess);
+    return said(released(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
-
-bool on_device(const void* pointer) { return low && pointer >= low && pointer < high; }
 
 char* address_of(const void* symbol, size_t* size = nullptr) {
     auto found = variables().find(symbol);

@@ -79,8 +79,10 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
     if p.overlap.op is not Op.EQ and not in_global:
         return []
     a, b = p.offsets
-    starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS] or [None]
-    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
+    starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
+    planes = division.component(a, b, free) if starts and _both_write(p) else None
+    begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in begun for c in (True, False)]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -143,11 +145,9 @@ class _Reading:
         self, a: Term, b: Term, element: int, start: Term | None
     ) -> tuple[Term, tuple[Term, Term], tuple[Term, Term]] | None:
         """The width of rows, and both addresses as row and column."""
-        first, second = self.p.pair.first, self.p.pair.second
-        in_global = first.array.space is Space.GLOBAL
+        in_global = self.p.pair.first.array.space is Space.GLOBAL
         pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
-        writes = first.mode is second.mode is Mode.WRITE
-        if pitch is None and in_global and writes and self.components:
+        if pitch is None and self.components and _both_write(self.p):
             pitch = division.component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
@@ -182,6 +182,12 @@ class _Reading:
         return t.const(size), parts[0], parts[1]
 
 
+def _both_write(p: Problem) -> bool:
+    """Both store to global memory: a structure of arrays may have their components apart."""
+    first, second = p.pair.first, p.pair.second
+    return first.array.space is Space.GLOBAL and first.mode is second.mode is Mode.WRITE
+
+
 def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
     """Accesses of so many bytes, the first ``gap`` behind the second, have a byte in common."""
     if sizes == (1, 1):
@@ -192,11 +198,13 @@ def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
 def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
     """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
 
-    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row. None where a
+    parameter may tell two planes of rows apart.
     """
     a, b = p.offsets
     pitch = next(iter(division.symbols(a, b, free, uniform=True)), None)
-    if pitch is None:
+    planes = division.component(a, b, free) if _both_write(p) else None
+    if pitch is None or planes not in (None, pitch):
         return
     (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)
     yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))

@@ -1,0 +1,91 @@
+"""A Python program under check: a library is preloaded, through which its NVRTC and driver pass.
+
+Without a GPU that library is the driver (``standin/driver.cpp``), and kernels are emulated here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.children import NEUTRAL_FOLDER
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
+from cuda_lsp.dynamic.emulator.heap import Heap
+from cuda_lsp.dynamic.programs.attended import Start, attend
+from cuda_lsp.dynamic.programs.build import build_library
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.programs.on_gpu import Process, run_on_gpu
+from cuda_lsp.dynamic.programs.scripts.builds import Builds
+from cuda_lsp.dynamic.programs.scripts.on_emulator import KINDS, LONGEST, ScriptHost
+from cuda_lsp.dynamic.programs.scripts.places import places_in
+from cuda_lsp.dynamic.runs import EngineUnavailable
+
+Progress = Callable[[str], None]
+
+DRIVER = "libcuda.so.1"
+_HOOKS, _IN_FRONT = "libcuda-lsp.so", ("nvrtc.cpp", "launches.cpp")
+_LEAST = 1.0  # seconds of a program's run
+NO_CACHES = {"CUPY_CACHE_IN_MEMORY": "1", "PYCUDA_DISABLE_CACHE": "1"}
+"""So that what packages compiled in an earlier run is compiled in this one, and its source known."""
+_STAND_IN = ("emulator.cpp", "nvrtc.cpp", "driver.cpp")
+
+
+def run_script(
+    job: ProgramJob, toolkit: Toolkit, architecture: int, end: float, progress: Progress
+) -> ProgramResult:
+    """Run it to its end. ``architecture``: of the GPU, 0: there is none. ``end``: monotonic.
+
+    Raises CompileError, Interrupted.
+    """
+    if architecture:
+        _check_installed(job.interpreter)
+        library = build_library(job.cache, toolkit, _HOOKS, _IN_FRONT, end)
+        variables = {"LD_PRELOAD": str(library), **NO_CACHES}
+        process = Process("cuda_lsp.dynamic.programs.scripts.gpu_process", job.interpreter, variables)
+        job = evolve(job, deadline=max(_LEAST, min(job.running, end - time.monotonic())))
+        return run_on_gpu(job, library, (), toolkit, progress, process)
+    library = build_library(job.cache, toolkit, DRIVER, _STAND_IN, end)
+    places = places_in(job.path)
+    builds = Builds(toolkit, job.cache, job.options.arch, places, end, progress)
+    heap = Heap(job.memory)
+    try:
+        return _emulated(
+            job, library, ScriptHost(heap, builds, job.wanted, job.detail, job.all_blocks), progress
+        )
+    finally:
+        heap.close()
+
+
+def _check_installed(interpreter: str) -> None:
+    """On a GPU we work in the program's own process. Raises EngineUnavailable."""
+    if interpreter == sys.executable:
+        return
+    asked = [interpreter, "-c", "import cuda_lsp.dynamic.programs.scripts.gpu_process"]
+    done = subprocess.run(asked, cwd=NEUTRAL_FOLDER, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise EngineUnavailable(
+            f"the GPU check runs in the program's own Python, and {interpreter} does not have it ({last}):"
+            " install cuda-lsp there, or use --engine emulator"
+        )
+
+
+def _emulated(job: ProgramJob, library: Path, host: ScriptHost, progress: Progress) -> ProgramResult:
+    start = Start(job.command, variables={"LD_PRELOAD": str(library), **NO_CACHES})
+    ended = attend(job, host, start, host.answer, progress, KINDS, LONGEST)
+    result = ProgramResult(
+        status=ended.status,
+        output=ended.output,
+        runs=host.runs(),
+        launches=host.launches,
+        device=DEVICE,
+        problem=ended.problem,
+        notes=host.problems(),
+    )
+    return evolve(result, notes=(*result.notes, *remarks()))

@@ -1,0 +1,33 @@
+"""Integers and truth values that are made of floating-point ones: why nobody knows them, for people."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from attrs import evolve
+
+from cuda_lsp.frontend.lowering.places import Value
+from cuda_lsp.frontend.tree import Ast, Node
+from cuda_lsp.ir.program import Unknown
+
+COMPARISON = "floating-point comparison"
+CONDITION = "floating-point condition"
+INTEGER = "integer from floating point"
+_ALL = (COMPARISON, CONDITION, INTEGER)
+_MOST_TEXT = 40
+_Made = TypeVar("_Made", bound=Value)
+
+
+def is_floating(value: Unknown) -> bool:
+    return any(reason in value.reason for reason in _ALL)
+
+
+def as_written(value: _Made, node: Node, ast: Ast) -> _Made:
+    """The value of an expression, which one that floating-point numbers make unknown names."""
+    if not isinstance(value, Unknown) or value.reason not in _ALL:
+        return value
+    text = ast.text(node)
+    if len(text) > _MOST_TEXT:
+        half = _MOST_TEXT // 2
+        text = f"{text[: half - 1]}…{text[-half:]}"
+    return cast("_Made", evolve(value, reason=f"the {value.reason} `{text}`"))

@@ -1,0 +1,80 @@
+"""Python programs on the GPU: what packages compile at run time is checked, where they are installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from python_programs import BINDINGS, CORE, CUPY, TORCH
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import CheckOptions
+from cuda_lsp.confirm_program import ProgramOptions, check_script
+from cuda_lsp.dynamic.gpu.engine import device_architecture
+from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.programs.job import ProgramResult
+from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.dynamic.runs import EngineUnavailable
+from cuda_lsp.model import FileReport, Verdict
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    try:
+        device_architecture()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    made = Runner()
+    yield made
+    made.close()
+
+
+def run(runner: Runner, folder: Path, package: str, text: str) -> tuple[list[FileReport], ProgramResult]:
+    try:
+        there = find_spec(package) is not None
+    except ModuleNotFoundError:
+        there = False
+    if not there:
+        pytest.skip(f"{package} is not installed")
+    script = folder / "script.py"
+    script.write_text(text)
+    how = ProgramOptions(folder=folder, deadline=240.0)
+    return check_script(script, sys.executable, Settings(), runner, CheckOptions(EngineKind.GPU), how, ())
+
+
+@pytest.mark.parametrize(
+    ("package", "text"),
+    [("cuda.bindings.nvrtc", BINDINGS), ("cuda.core", CORE), ("cupy", CUPY)],
+    ids=["bindings", "core", "cupy"],
+)
+def test_kernels_of_a_package_are_checked_with_what_the_program_gives_them(
+    runner: Runner, tmp_path: Path, package: str, text: str
+) -> None:
+    reports, result = run(runner, tmp_path, package, text)
+    assert result.status == 0, (result, result.output)
+    verdicts = {kernel.name: kernel.verdict for report in reports for kernel in report.kernels}
+    assert verdicts["racy"] is Verdict.RACY, (result, result.output)
+    assert verdicts["calm"] is Verdict.UNDECIDED, result  # not seeing a race proves nothing
+    lines = text.splitlines()
+    races = [
+        finding for report in reports for finding in report.findings if finding.code.value == "shared-race"
+    ]
+    assert races
+    for finding in races:
+        assert finding.site.range.path == (tmp_path / "script.py").resolve()
+        assert "s[" in lines[finding.site.range.start.line - 1]
+    counts = {run.name: run.counts for run in result.runs}
+    assert counts["racy"].checked == counts["calm"].checked == 1
+    if "print(" in text:
+        assert "[63, 62, 61]" in result.output
+
+
+def test_kernels_of_an_extension_that_torch_builds_are_told(runner: Runner, tmp_path: Path) -> None:
+    _, result = run(runner, tmp_path, "torch", TORCH)
+    assert result.status == 0, (result, result.output)
+    assert {"racy", "calm"} <= {run.name for run in result.runs}, result
