@@ -33,6 +33,12 @@ def computed(body: str) -> dict[int, object]:
         # Sizes that the kernel never sees cancel.
         ("int row = n * m; k<<<1, 32>>>(a, row, row * h, h);", {2: ("*", "#1", "#3")}),
         ("k<<<1, 32>>>(a, n / 4 * m, n / 4, m);", {1: ("*", "#2", "#3")}),
+        # Powers of two, and what loops count.
+        ("k<<<1, 32>>>(a, (1 << n) - 1, 1 << n);", {1: ("+", -1, "#2")}),
+        ("k<<<1, 32>>>(a, 1 << n, 4 << (n + 1));", {2: ("*", "#1", 8)}),
+        ("k<<<1, 32>>>(a, n >> m, (n >> m) * h, h);", {2: ("*", "#1", "#3")}),
+        ("for (int d = 9; d >= 0; --d) k<<<1, 32>>>(a, (1 << d) - 1, 1 << d);", {1: ("+", -1, "#2")}),
+        ("for (int d = 0; d < n; ++d) { int b = d + 1; k<<<1, 32>>>(a, d, b); }", {2: ("+", 1, "#1")}),
     ],
 )  # fmt: skip
 def test_an_argument_that_is_computed_from_others_is_their_formula(
@@ -56,6 +62,10 @@ def test_an_argument_that_is_computed_from_others_is_their_formula(
         "k<<<1, 32>>>(a, s.n * m, s.n, m);",  # members may change unseen
         "for (int i = 0; i < n; i++) { k<<<1, 32>>>(a, h, i); h = i * 2; }",
         "k<<<1, 32>>>(a, 12, 3, 4);",  # known
+        "k<<<1, 32>>>(a, (1 << n) - 1, 1 << m);",
+        "k<<<1, 32>>>(a, 1 << n, 1 << (n - 1));",  # 0, where n is
+        "for (int d = 9; d >= 0; --d) { int b = d; d--; k<<<1, 32>>>(a, d, b); }",  # twice a round
+        "for (char d = 9; d >= 0; --d) k<<<1, 32>>>(a, d + 1, d);",
         "k<<<n, 32>>>(a, n);",  # the grid follows it, not it the grid
     ],
 )
@@ -206,3 +216,23 @@ def test_blocks_of_a_grid_of_rows_and_columns_stay_in_their_columns() -> None:
 def test_an_argument_that_nobody_should_write_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
     assert computed("k<<<1, 32>>>(a, n * 1if, n, a + 1or);") == {}
     assert not recwarn.list
+
+
+LEVELS = """
+__global__ void refit(float2* box, int first, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float2 l = box[2 * (first + i) + 1], r = box[2 * (first + i) + 2];
+    box[first + i] = make_float2(fminf(l.x, r.x), fmaxf(l.y, r.y));
+}
+void launch(float2* box) {
+    for (int d = 13; d >= 0; --d) refit<<<((1 << d) + 127) / 128, 128>>>(box, (1 << d) - 1, 1 << d);
+}
+"""
+
+
+def test_levels_of_a_tree_are_as_large_as_what_is_before_them() -> None:
+    (kernel,) = check_text(Path("a.cu"), LEVELS).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    (kernel,) = check_text(Path("a.cu"), LEVELS.replace("1 << d);", "2 << d);")).kernels
+    assert kernel.verdict is Verdict.RACY  # two levels at once

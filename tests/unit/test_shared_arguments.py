@@ -217,3 +217,47 @@ void f(float* d, int h, int w) { float* q = d + h * w; k<<<1, 64>>>(q, d); }
     (kernel,) = check_text(tmp_path / "k.cu", text).kernels
     assert kernel.verdict is Verdict.RACE_FREE
     assert kernel.assumptions == ("`out` and `in` point to pieces of one buffer that do not overlap",)
+
+
+PYRAMID = """
+__global__ void down(const float* src, float* dst, int dw, int dh) {
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x >= dw || y >= dh) return;
+    dst[y * dw + x] = src[2 * y * 2 * dw + 2 * x] + src[(2 * y + 1) * 2 * dw + 2 * x];
+}
+void launch(float* levels, int w, int h) {
+    float* src = levels;
+    for (int l = 0; l < 4; ++l) {
+        float* dst = src + w * h;
+        CHANGE
+        down<<<dim3((w + 15) / 16, (h + 15) / 16), dim3(16, 16)>>>(src, dst, w, h);
+        src = dst;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ("w /= 2; h /= 2;", Verdict.RACE_FREE),
+        ("w >>= 1; h >>= 1;", Verdict.RACE_FREE),
+        ("w *= 2; h *= 2;", Verdict.UNDECIDED),
+        ("w /= 2; h /= 2; if (l) w += 3;", Verdict.UNDECIDED),
+        ("w -= 1; h -= 1;", Verdict.UNDECIDED),
+        ("", Verdict.RACY),  # four times as many are read as lie between the two
+    ],
+)
+def test_a_place_behind_an_array_stays_where_it_is_when_the_sizes_change(
+    change: str, verdict: Verdict
+) -> None:
+    (kernel,) = check_text(Path("a.cu"), PYRAMID.replace("CHANGE", change)).kernels
+    assert kernel.verdict is verdict
+    assert (verdict is Verdict.RACE_FREE) == any("share" in x or "overlap" in x for x in kernel.assumptions)
+
+
+def test_one_size_between_two_places_is_no_array() -> None:
+    (kernel,) = check_text(
+        Path("a.cu"), PYRAMID.replace("w * h;", "w;").replace("CHANGE", "w /= 2; h /= 2;")
+    ).kernels
+    assert kernel.verdict is Verdict.UNDECIDED

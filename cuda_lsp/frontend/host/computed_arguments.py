@@ -1,9 +1,9 @@
 """Arguments that the host computes from others: ``int row = heads * size; k<<<m, t>>>(a, row, heads, size);``
 
 Each integer argument, and each extent of grid and block, is a polynomial of what the host knows: parameters
-of the function around, results of calls, quotients. An argument whose products are made of those of others,
-of extents and of numbers is a formula of these, whatever the sizes are that the kernel never sees. Both sides
-agree modulo any power of two, so that widths and signs do not matter.
+of the function around, results of calls, quotients, powers of two. An argument whose products are made of
+those of others, of extents and of numbers is a formula of these, whatever the sizes are that the kernel never
+sees. Both sides agree modulo any power of two, so that widths and signs do not matter.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _LONGEST = 400
 """Characters of an expression."""
 _MOST_FACTORS = 6
 """Of one product."""
+_WIDTH = 32
+"""Bits of an int."""
 
 
 @frozen
@@ -192,6 +194,17 @@ def _factors(factor: int, names: Counter[str], terms: Sequence[_Term], most: int
     return None
 
 
+def _shifted(value: Polynomial, by: Polynomial) -> Polynomial | None:
+    """``value << by``: a product with a power of two, which is the same each time."""
+    number = by.get((), 0)
+    if not 0 <= number < _WIDTH:
+        power = {(f"LShift{tuple(sorted(by.items()))}",): 1}
+    else:
+        rest = tuple(sorted((names, factor) for names, factor in by.items() if names))
+        power = {(f"LShift{rest}",) if rest else (): 1 << number}
+    return multiplied(value, power)
+
+
 class _Host:
     """Polynomials of what the host computes, of variables with the places that tell their values."""
 
@@ -256,11 +269,13 @@ class _Host:
             return added(left, right, 1 if isinstance(operator, ast.Add) else -1)
         if isinstance(operator, ast.Mult):
             return multiplied(left, right)
+        if isinstance(operator, ast.LShift):
+            return _shifted(left, right)
         by = right.get((), 0) if len(right) == 1 else 0
         divides = isinstance(operator, ast.Div) and by > 0
         if divides and all(factor % by == 0 for factor in left.values()):
             return {names: factor // by for names, factor in left.items()}
-        if isinstance(operator, ast.Div | ast.Mod):  # whatever it is, it is the same each time
+        if isinstance(operator, ast.Div | ast.Mod | ast.RShift):  # whatever it is, it is the same each time
             sides = (sorted(side.items()) for side in (left, right))
             name = f"{type(operator).__name__}{tuple(sides)}"
             if divides:
@@ -270,6 +285,10 @@ class _Host:
 
     def _variable(self, name: str, at: int, steps: int) -> Polynomial | None:
         reached = self._constants.reached(name, at)
+        if reached is None and (counter := self._constants.counter(name, at)) is not None:
+            definition = self._constants.visible(name, at)
+            narrow = definition is None or _NARROW.search(self._constants.words_of(definition)) is not None
+            return None if narrow else {(f"{name}@{counter[1]}",): 1}
         if reached is None:  # a macro, or a constant of a header
             number = self._constants.integer(name, at)
             return None if number is None else {(): number} if number else {}

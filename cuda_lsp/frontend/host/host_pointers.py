@@ -26,7 +26,8 @@ _DECLARATOR = re.compile(
 _ASSIGNED = re.compile(
     rf"(?<![\w.>*&])({_NAME}(?:\s?(?:\.|->)\s?\w+|\[\w+\]){{0,6}})\s?=(?!=)\s?([^;{{}}]{{1,200}});"
 )
-_MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:[-+]=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
+_MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
+_LESSENED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:/|>>)=")
 _LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
 _WORD = re.compile(_NAME)
 _TYPED = re.compile(
@@ -46,11 +47,13 @@ _SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 class Held:
     """What a pointer variable may hold, as text of the host.
 
-    ``moved``: it, or what its value is made of, has changed since.
+    ``moved``: it, or what its value is made of, has changed since. ``lessened``: only sizes in it have, and
+    each of these was divided.
     """
 
     values: tuple[str, ...]
     moved: bool = False
+    lessened: bool = False
 
 
 class HostPointers:
@@ -77,6 +80,7 @@ class HostPointers:
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
         self._moved = _places_of(_MOVED, plain)
+        self._lessened = _places_of(_LESSENED, plain)
         lists = [match.span() for match in pointer_lists(plain, 0, len(plain))]
         self._lent = _places_of(_LENT, plain, lists)
         self._symbols = by_name(_SYMBOL, plain)
@@ -96,8 +100,11 @@ class HostPointers:
         if not found or _within(self._lent.get(root), scope):
             return None
         several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
-        stale = any(self._written(word, p, at) for value, p in found.items() for word in _WORD.findall(value))
-        return Held(several, stale or _within(self._moved.get(name), scope))
+        named = [(word, p) for value, p in found.items() for word in _WORD.findall(value)]
+        changes = [(word, place) for word, p in named for place in self._changes(word, p, at)]
+        moved = _within(self._moved.get(name), scope)
+        lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
+        return Held(several, bool(changes) or moved, bool(changes) and lessened)
 
     def symbol(self, name: str, at: int) -> str | None:
         """The variable of the device whose address it was last given before a place."""
@@ -122,12 +129,12 @@ class HostPointers:
         found = self._types.get(name, set())
         return next(iter(found)) if len(found) == 1 else None
 
-    def _written(self, name: str, begin: int, end: int) -> bool:
-        """Whether the variable may change between two places."""
+    def _changes(self, name: str, begin: int, end: int) -> Iterator[int]:
+        """Where the variable may change between two places."""
         stores = [place for place, _ in self._values.get(name, ())]
         lists = (stores, self._moved.get(name, ()), self._lent.get(name, ()))
         between = (place for places in lists for place in _those_within(places, (begin + 1, end - 1)))
-        return any(self._text.may_come_to(place, end) for place in between)
+        return (place for place in between if self._text.may_come_to(place, end))
 
     def _is_of_a_round(self, name: str, begin: int, end: int) -> bool:
         """Whether it is an element whose number counts the rounds of a loop around both places.

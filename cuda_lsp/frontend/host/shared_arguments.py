@@ -68,6 +68,7 @@ def shared_buffers(
             several[position] = choices(text)
             continue
         base, moved, casts = parts
+        exact = True  # the sizes are those of the launch
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         for _ in range(_MOST_STEPS):
             known = held(base)
@@ -77,7 +78,8 @@ def shared_buffers(
                 break
             base, step, before = inner[0]
             casts, own_units = (*before, *casts), own_units and (not before or step == "0")
-            behind = None if known.moved else _offset(step, texts, integer)
+            behind = _offset(step, texts, integer) if known.lessened or not known.moved else None
+            exact = exact and (not known.moved or step == "0")
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         base, certain = _known_as(base, begun)
         if base not in begun:
@@ -88,9 +90,10 @@ def shared_buffers(
             continue
         first, start, others, known_units = begun[base]
         known_units = known_units and own_units
-        apart = 0 if text == texts[first] else _difference(offset, start) if known_units else None
+        apart = 0 if text == texts[first] else _difference(offset, start) if known_units and exact else None
         least = 2 if casts == others else 1
-        found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start, least))
+        pieces = apart is None and (exact or not start) and _are_pieces(offset, start, least)
+        found[position] = SharedBuffer(first, apart, pieces)
     for position, chosen in several.items():
         # What a variable may be said to hold by chance, as one that changes places with another, is left out.
         for base in dict.fromkeys(parts[0] for c in chosen if (parts := parts_of_pointer(c)) is not None):
@@ -181,7 +184,7 @@ def _opening(text: str) -> int:
 def _offset(text: str, arguments: Sequence[str], integer: Callable[[str], int | None]) -> Polynomial | None:
     value = integer(text)
     if value is not None:
-        return {(): value}
+        return {(): value} if value else {}
     tree = parsed(text.replace("->", "."))
     try:
         return tree and _polynomial(tree, [a.replace("->", ".") for a in arguments], integer)

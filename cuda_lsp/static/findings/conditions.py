@@ -153,6 +153,14 @@ class Repeated:
 
 
 @frozen
+class Overfull:
+    """Whether the array counts more than a row has room for."""
+
+    array: str
+    room: int
+
+
+@frozen
 class Unconfirmed:
     """Arguments that the first tier made up; with all of them open the solver could not confirm it."""
 
@@ -189,7 +197,7 @@ class Open(enum.Enum):
     ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 
 
-Doubt = OnData | Uneven | Unordered | Repeated | Unconfirmed | UpToLibrary | Open
+Doubt = OnData | Uneven | Unordered | Repeated | Overfull | Unconfirmed | UpToLibrary | Open
 
 
 @frozen

@@ -258,6 +258,8 @@ def doubt(of: Doubt) -> str:
             return f"whether `{array}` ascends"
         case c.Repeated(array):
             return f"whether `{array}` holds a number twice"
+        case c.Overfull(array, room):
+            return f"whether `{array}` counts more than {room}, what a row has room for"
         case c.Unconfirmed(made_up):
             return f"arguments that nothing in the file tells ({conditions(made_up)})"
         case c.UpToLibrary(call):

@@ -29,6 +29,7 @@ from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.copies import endless_copies, own_copies
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
+from cuda_lsp.static.solver.owned_rows import within_their_rows
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
@@ -111,7 +112,12 @@ class _Refinement:
         attempt = self._attempt(launch, 0)
         self._run_what_is_open(launch, attempt)
         self._run_to_barriers(launch, attempt)
-        return attempt.better_of(self._attempt(launch, budgets.UNROLLED_ROUNDS)) if attempt.open else attempt
+        if attempt.open:
+            attempt = attempt.better_of(self._attempt(launch, budgets.UNROLLED_ROUNDS))
+        attempt.findings = {
+            sites: within_their_rows(self.kernel, launch, found) for sites, found in attempt.findings.items()
+        }
+        return attempt
 
     def _run_what_is_open(self, launch: LaunchConfig, attempt: Attempt) -> None:
         """Pairs that a real schedule shows to race, of those that are not decided, become certain."""
