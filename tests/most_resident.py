@@ -2,6 +2,7 @@
 
 The most that the test process, and any child of it that has ended, ever had resident is asked for after each
 test; the system remembers it, so nothing is missed. A child that outlives its test counts where it ends.
+What a test marked ``large_children`` starts is other people's, as a compiler that builds for PyTorch.
 """
 
 from __future__ import annotations
@@ -29,4 +30,6 @@ class Sizes:
             size = resource.getrusage(who).ru_maxrss * _UNIT
             if size > self._known[name]:
                 self._known[name] = size  # once
+                if item.get_closest_marker("large_children") and name == "a child":
+                    continue
                 pytest.fail(f"{name} had {size >> 20} MB resident during {item.nodeid}", pytrace=False)

@@ -74,6 +74,7 @@ def test_kernels_of_a_package_are_checked_with_what_the_program_gives_them(
         assert "[63, 62, 61]" in result.output
 
 
+@pytest.mark.large_children
 def test_kernels_of_an_extension_that_torch_builds_are_told(runner: Runner, tmp_path: Path) -> None:
     _, result = run(runner, tmp_path, "torch", TORCH)
     assert result.status == 0, (result, result.output)
