@@ -59,7 +59,10 @@ def test_a_lambda_that_writes_apart_is_race_free(body: str) -> None:
     ("body", "named"),
     [
         ("each<<<4, 64>>>(n, [=] __device__ (int i) { p[i % c] = i; });", "`c`"),
-        ("each<<<4, 64>>>(n, [=] __device__ (int i) { p[i / twice] = i; });", "`twice`"),
+        (
+            "each<<<4, 64>>>(n, [=] __device__ (int i) { p[i / twice] = i; });",
+            "`n`",
+        ),  # which `twice` is made of
         ("each<<<4, 64>>>(n, [s] __device__ (int i) { s[0] = i; });", ""),
         # A number of the lambda's is none of the kernel's of that name.
         ("{ int n = c; each<<<4, 64>>>(256, [=] __device__ (int i) { p[i % n] = i; }); }", "`captured n`"),

@@ -40,7 +40,7 @@ _CUDAS = re.compile(
     r"(?:-l|lib)(?:cu[a-z]+|nv[a-z]+|npp[a-z]+)(?:_static)?(?:\.a|\.so[.\d]*)?"
 )  # not stood in for
 _OF_THREAD = re.compile(r"(\w+)_pt[sd][zs]")  # a function, for sources with a default stream for each thread
-_DEFINED = re.compile(r"^API [^()\n]*?(\w+)\(", re.MULTILINE)
+_DEFINED = re.compile(r"^API (?:[^()\n]{0,200}[^()\w\n])?(\w{1,100})\(", re.MULTILINE)
 _REGISTERS = re.compile(r"__cudaRegisterLinkedBinary\w+")  # what device code that was linked would define
 _REGISTER = """extern "C" void NAME(void (*tell)(void**), void*, void*, void (*)(void*)) {
     static void* binary;

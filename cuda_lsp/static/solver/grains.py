@@ -11,6 +11,7 @@ read four at once: where ``C`` is no multiple of four, the GPU takes none of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from attrs import evolve
@@ -38,10 +39,19 @@ def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
 def evened(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:
     """The pair where one parameter is a multiple of a number, for all that the layout divides by one."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
-        divisors = _divisors(parameter, p.formula) | _vectors(parameter, p)
-        for divisor in sorted(divisors)[: budgets.MOST_DIVISORS]:
-            if not _tends_to_rest(parameter, divisor, p.formula):
-                yield Uneven(parameter.args[0], divisor), *_evenly(p, facts, parameter, divisor, query)
+        for divisor in _owed(parameter, p):
+            yield Uneven(parameter.args[0], divisor), *_evenly(p, facts, parameter, divisor, query)
+
+
+def step_of(parameter: Term, p: Problem) -> int:
+    """Of what a size is a multiple where the layout divides it evenly, whatever it divides it by."""
+    return math.lcm(*_owed(parameter, p))
+
+
+def _owed(parameter: Term, p: Problem) -> list[int]:
+    """The smallest numbers of which a parameter has to be a multiple, and whose rest nobody looks after."""
+    divisors = sorted(_divisors(parameter, p.formula) | _vectors(parameter, p))[: budgets.MOST_DIVISORS]
+    return [divisor for divisor in divisors if not _tends_to_rest(parameter, divisor, p.formula)]
 
 
 def _divisors(parameter: Term, formula: Term) -> set[int]:

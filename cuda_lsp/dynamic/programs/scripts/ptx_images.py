@@ -18,9 +18,9 @@ from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.files import read_text
 
-_VERSION = re.compile(rb"^\s*\.version\s", re.M)
-_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+)", re.M)
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.M)
+_VERSION = re.compile(rb"^[ \t]{0,64}\.version\s", re.M)
+_TARGET = re.compile(r"^[ \t]{0,64}\.target\s+(sm_\d+)", re.M)
+_FILE = re.compile(r'^[ \t]{0,64}\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.M)
 _PLACE = re.compile(r"(\.loc|inlined_at)(\s+)(\d+)(\s+)(\d+)")
 _NOWHERE = 1 << 24  # the number of no token
 

@@ -10,7 +10,7 @@ from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver import report
-from cuda_lsp.static.solver.grains import evened
+from cuda_lsp.static.solver.grains import evened, step_of
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics import plain
 from cuda_lsp.static.solver.tactics.meetings import positive
@@ -151,13 +151,14 @@ def _of_small_sizes(p: Problem, facts: Term) -> Problem:
 def of_given_sizes(pair: OpenPair) -> Shown | None:
     """The certain race that there is for several numbers in place of what products and quotients are made of.
 
-    Addresses are linear then. Numbers that rise and that fall are tried: no one order of sizes makes it.
+    Addresses are linear then. Numbers that rise and that fall are tried: no one order of sizes makes it. They
+    are multiples of what the layout divides them by.
     """
     p, facts, query = pair.p, pair.facts, pair.query
     formula = query.complete(t.and_(facts, _of_small_sizes(p, facts).formula), p)
     sizes, found = _multiplied(formula, query), list[Diagnosis]()
     for order in (sizes, sizes[::-1]) if sizes else ():
-        given = {x: budgets.LEAST_GIVEN_SIZE + i for i, x in enumerate(order)}
+        given = {x: (budgets.LEAST_GIVEN_SIZE + i) * step_of(x, p) for i, x in enumerate(order)}
         answer = query.solve(t.substitute(formula, {x: t.const(n) for x, n in given.items()}))
         if answer.outcome is not Outcome.MODEL:
             return None
