@@ -134,11 +134,17 @@ class Runner:
             self._maker.abandon()
 
     def prepare(self, what: Preparation) -> None:
-        """Start the child now, so that the first check need not wait for it."""
-        with self._turn, contextlib.suppress(OSError):
+        """Start the child now, so that the first check need not wait for it; nothing while one runs."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
             child = self._started()
             assert child.stdin is not None
             send(child.stdin, what)  # type: ignore[arg-type]
+        except OSError:  # the check that needs it will tell
+            self._stop()
+        finally:
+            self._turn.release()
 
     @contextlib.contextmanager
     def _turn_of(self, cancelled: Cancelled) -> Generator[None]:

@@ -50,6 +50,7 @@ class CudaServer(Server):
         self._checks: DynamicChecks | None = None
         self._preparing: asyncio.TimerHandle | None = None
         self._prepared: asyncio.Task[None] | None = None
+        self._wanted = False  # somebody has asked for a dynamic check
         self._editor: tuple[Mapping[str, Any], ...] = ()  # settings of the client, by folder
         self._nested: set[Path] = set()  # folders with settings files below those of the client
         self._asked: set[Path] = set()  # folders in which files were opened
@@ -105,7 +106,14 @@ class CudaServer(Server):
         return document.source if document else ""
 
     async def checks(self) -> DynamicChecks:
-        """Dynamic checks; loaded when the first is wanted, half a second of imports."""
+        """Dynamic checks, for who is about to run one: there is nothing to prepare any more."""
+        self._wanted = True
+        if self._preparing:
+            self._preparing.cancel()
+        return await self._loaded()
+
+    async def _loaded(self) -> DynamicChecks:
+        """Half a second of imports, the first time."""
         module = await asyncio.to_thread(import_module, "cuda_lsp.server.dynamic_check")
         checks: DynamicChecks = self._checks or module.DynamicChecks()
         self._checks = checks
@@ -113,7 +121,7 @@ class CudaServer(Server):
 
     def _prepare_soon(self, path: Path) -> None:
         """Have what a first dynamic check would wait for: once, in a trusted workspace, when nobody types."""
-        if self._prepared is not None or not self.trusted or self.loop is None:
+        if self._prepared is not None or self._wanted or not self.trusted or self.loop is None:
             return
         if self._preparing:
             self._preparing.cancel()
@@ -121,8 +129,8 @@ class CudaServer(Server):
 
     def _prepare(self, path: Path) -> None:
         async def prepare() -> None:
-            checks = await self.checks()
-            if self.session:
+            checks = await self._loaded()
+            if self.session and not self._wanted:
                 settings = self.settings_at(path)
                 await asyncio.to_thread(checks.prepare, self.session, path, self.engine, settings)
 
