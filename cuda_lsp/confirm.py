@@ -346,9 +346,9 @@ def _inputs(trial: Trial) -> tuple[object, ...]:
 
 def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
     launch = with_grid(trial.launch)
-    needs = run_needs.buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
-    spare = run_needs.spare_shared(kernel, trial.launch, settings.gpu)
     scalars = {**trial.scalars, **launch.arguments}
+    needs = run_needs.buffer_bytes(kernel, launch, scalars, settings.gpu)
+    spare = run_needs.spare_shared(kernel, trial.launch, settings.gpu)
     placed = run_needs.shared_places(kernel, scalars, unknown_scalar(launch))
     return evolve(trial, needs=needs, spare_shared=spare, placed=placed)
 

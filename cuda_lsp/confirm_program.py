@@ -162,24 +162,12 @@ def program_job(
     """What to run; ``files[0]`` has ``main``, or it is one of the sources that the build tells."""
     first, options = _main_of(files, program.built), chosen(options, settings)
     kernels = [kernel for file in files for kernel in file.kernels]
-    job = ProgramJob(
-        path=first.path,
+    job = evolve(
+        _bare_job(first.path, compile_options(settings, first.path), settings, options, program, wanted),
         text=first.text,
         kernels=tuple(kernels),
-        options=compile_options(settings, first.path),
-        cache=cache_folder(),
-        folder=program.folder or first.path.absolute().parent,
-        arguments=program.arguments,
         sources=program.sources,
         link=program.link,
-        wanted=tuple(wanted),
-        engine=options.engine,
-        nvcc=options.nvcc,
-        detail=options.detail,
-        all_blocks=options.all_blocks,
-        deadline=program.deadline,
-        host_memory=(settings.program_memory or 0) << 20,
-        gpu_memory=(settings.gpu_memory or 0) << 20,
     )
     built = program.built
     if built is None:
@@ -193,6 +181,34 @@ def program_job(
         folder=built.folder or job.folder,
         environment=built.environment,
         input=built.input,
+    )
+
+
+def _bare_job(
+    path: Path,
+    compiled: CompileOptions,
+    settings: Settings,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str],
+) -> ProgramJob:
+    """What is asked of any program: where, with what, on what and for how long it runs."""
+    return ProgramJob(
+        path=path,
+        text="",
+        kernels=(),
+        options=compiled,
+        cache=cache_folder(),
+        folder=program.folder or path.absolute().parent,
+        arguments=program.arguments,
+        wanted=tuple(wanted),
+        engine=options.engine,
+        nvcc=options.nvcc,
+        detail=options.detail,
+        all_blocks=options.all_blocks,
+        deadline=program.deadline,
+        host_memory=(settings.program_memory or 0) << 20,
+        gpu_memory=(settings.gpu_memory or 0) << 20,
     )
 
 
@@ -281,25 +297,9 @@ def check_script(
     cancelled: Cancelled = lambda: False,
 ) -> tuple[list[FileReport], ProgramResult]:
     """What the kernels of a Python program did that it compiles at run time. Raises CheckCancelled."""
-    options = chosen(options, settings)
-    job = ProgramJob(
-        path=path.absolute(),
-        text="",
-        kernels=(),
-        options=CompileOptions(arch=compile_options(settings, path).arch),
-        cache=cache_folder(),
-        folder=program.folder or path.absolute().parent,
-        arguments=program.arguments,
-        wanted=tuple(wanted),
-        engine=options.engine,
-        nvcc=options.nvcc,
-        detail=options.detail,
-        all_blocks=options.all_blocks,
-        deadline=program.deadline,
-        host_memory=(settings.program_memory or 0) << 20,
-        gpu_memory=(settings.gpu_memory or 0) << 20,
-        interpreter=interpreter,
-    )
+    compiled = CompileOptions(arch=compile_options(settings, path).arch)
+    job = _bare_job(path.absolute(), compiled, settings, chosen(options, settings), program, wanted)
+    job = evolve(job, interpreter=interpreter)
     result = runner.run_program(job, progress, cancelled)
     reports = [FileReport(path.absolute())]
     for run in _alike_together(result.runs):
