@@ -9,7 +9,7 @@ names all of it): one file, somewhat longer than most.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -416,15 +416,29 @@ class Finding:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
 
+    @property
+    def places(self) -> Iterator[SourceRange]:
+        """All stretches of source that it names: its own, related ones, and the calls that lead there."""
+        for site in (self.site, *(related.site for related in self.related)):
+            yield from (site.range, *site.calls)
+
+    def placed(self, where: Callable[[SourceRange], SourceRange | None]) -> Finding | None:
+        """The same ``where`` its places are now; None: one of them is nowhere."""
+        places = [where(place) for place in self.places]
+        found = [place for place in places if place is not None]
+        if len(found) < len(places):
+            return None
+        rest = iter(found)
+
+        def taken(site: Site) -> Site:
+            return evolve(site, range=next(rest), calls=tuple(next(rest) for _ in site.calls))
+
+        site = taken(self.site)
+        return evolve(self, site=site, related=tuple(evolve(r, site=taken(r.site)) for r in self.related))
+
     def moved(self, lines: int, path: Path) -> Finding:
         """The same with its places in the file ``path`` ``lines`` further down."""
-
-        def moved(site: Site) -> Site:
-            here, *calls = (r.shifted(lines) if r.path == path else r for r in (site.range, *site.calls))
-            return evolve(site, range=here, calls=tuple(calls))
-
-        related = tuple(evolve(r, site=moved(r.site)) for r in self.related)
-        return evolve(self, site=moved(self.site), related=related)
+        return self.placed(lambda r: r.shifted(lines) if r.path == path else r) or self
 
 
 # --------------------------------------------------------------------------------------- verdicts

@@ -9,7 +9,7 @@ decides nothing, and one that differs in white space and comments alone was deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -247,7 +247,8 @@ class Carried:
             assumptions=before.assumptions,
         )
         executed = _Executed(evolve(report, findings=quick), 0)
-        respelled = decided.respelled or any(same.respelled(place) for place in _places(before.findings))
+        quoted = [place for finding in before.findings for place in finding.places]
+        respelled = decided.respelled or any(map(same.respelled, quoted))
         return _Decided(text, known, executed, decided.before, respelled)
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
@@ -280,21 +281,9 @@ def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:
     return evolve(launch, site=evolve(launch.site, range=place) if launch.site and place else None)
 
 
-def _places(findings: Iterable[Finding]) -> Iterator[SourceRange]:
-    for finding in findings:
-        yield from (site.range for site in (finding.site, *(r.site for r in finding.related)))
-
-
 def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]:
     """Findings where their places are now; without those of which one has none."""
-    found: list[Finding] = []
-    for finding in findings:
-        site = moved(finding.site.range)
-        related = [(r, moved(r.site.range)) for r in finding.related]
-        if site is not None and all(place is not None for _, place in related):
-            others = tuple(evolve(r, site=evolve(r.site, range=place)) for r, place in related if place)
-            found.append(evolve(finding, site=evolve(finding.site, range=site), related=others))
-    return tuple(found)
+    return tuple(placed for finding in findings if (placed := finding.placed(moved)) is not None)
 
 
 def _with(

@@ -316,3 +316,26 @@ def test_a_racy_kernel_does_not_take_the_verdict_of_another_of_its_name() -> Non
     for typed in (f"\n{text}", text.replace("  out[", "   out[")):
         assert [(k.verdict, len(k.findings)) for k in editor.update(PATH, typed).kernels] == settled
     editor.shutdown()
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_the_call_that_leads_to_a_finding_goes_with_its_code(settled: bool) -> None:
+    text = TEXT.replace(
+        "// rows of a matrix", "__device__ void put(float* p, float v) { p[threadIdx.x * 2] = v; }"
+    )
+    text = text.replace("s[256]", "s[512]").replace("s[t] = in[t];", "put(s, in[t]);")
+    analyzer = Analyzer(quick=True)
+    analyzer.update(PATH, text)
+    if settled:
+        analyzer.settle(PATH)
+
+    def calls(text: str) -> list[list[int]]:
+        (rows, _) = analyzer.update(PATH, text).kernels
+        found = [f for f in rows.findings if f.code is Code.BANK_CONFLICT]
+        return [[f.site.range.start.line, *(c.start.line for c in f.site.calls)] for f in found]
+
+    assert calls(text) == [[1, 5]]
+    assert calls(text.replace("int t =", "\nint t =")) == [[1, 6]]
+    assert calls("\n" + text) == [[2, 6]]
+    assert calls("\n" + text.replace("int t =", "\nint t =")) == [[2, 7]]
+    analyzer.shutdown()
