@@ -355,7 +355,9 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     blocks = finding.witness.blocks if finding.witness is not None else None
     launch, numbers = _reaching(launch, blocks or ())
     needs = "data" if contents or cells else "blocks" if numbers else "launch"
-    why = finding.condition or f"the {needs} that line {finding.site.range.start.line} depends on"
+    why = (finding.condition or "").removeprefix(
+        "for example "
+    ) or f"the {needs} that line {finding.site.range.start.line} depends on"
     shared = finding.code in (Code.SHARED_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS)
     enough = tuple(sorted(set(numbers))) or ((0,) if shared else (0, 1))
     shows = frozenset({places_of(finding)})

@@ -201,9 +201,14 @@ class _Check:
             share = _SHARE if number == len(job.trials) - 1 else _SHARE / 2
             narrowed = self._narrowed(engine, plain, entry, trial)
             first = _BEFORE * share if narrowed else share
-            outcome = self._run(engine, plain, entry, sites, trial, share=first)
+            try:
+                outcome = self._run(engine, plain, entry, sites, trial, share=first)
+            except MemoryError:
+                if not narrowed:
+                    raise
+                outcome = self._too_large(engine)
             result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
-            if narrowed and _is_late(outcome) and unseen(trial.shows or (), result):
+            if narrowed and outcome.failure and unseen(trial.shows or (), result):
                 self.seen(result)
                 result = self._further(result, engine, plain, entry, narrowed, share)
             self.seen(result)
@@ -235,6 +240,11 @@ class _Check:
         numbers = f"block{'s' * (len(trial.enough) > 1)} {', '.join(map(str, trial.enough))}"
         few = evolve(trial, why=f"{trial.why}, {numbers} alone")
         return few if count >= _FEWER * len(trial.enough) else None
+
+    def _too_large(self, engine: Engine) -> RunOutcome:
+        """Of a run that took all the memory there is, of which nothing is known."""
+        why = f"the kernel needs more than {self.job.memory >> 20} MiB to be emulated in so many blocks"
+        return RunOutcome(engine.device, 0.0, 0, 0, failure=why)
 
     def _further(
         self,
