@@ -201,16 +201,14 @@ class _Check:
             share = _SHARE if number == len(job.trials) - 1 else _SHARE / 2
             narrowed = self._narrowed(engine, plain, entry, trial)
             first = _BEFORE * share if narrowed else share
-            try:
-                outcome = self._run(engine, plain, entry, sites, trial, share=first)
-            except MemoryError:
-                if not narrowed:
-                    raise
-                outcome = self._too_large(engine)
+            outcome = self._run(engine, plain, entry, sites, trial, share=first)
+            if outcome.blocks_total == 0 and not narrowed:
+                raise MemoryError
             result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
-            if narrowed and outcome.failure and unseen(trial.shows or (), result):
+            for fewer in narrowed if outcome.failure else ():
                 self.seen(result)
-                result = self._further(result, engine, plain, entry, narrowed, share)
+                if unseen(trial.shows or (), result) and self.left > 0:
+                    result = self._further(result, engine, plain, entry, fewer, share)
             self.seen(result)
         if isinstance(engine, EmulatorEngine):
             result = evolve(result, notes=(*result.notes, *remarks()))
@@ -225,21 +223,23 @@ class _Check:
         self.seen(result)
         return self._sought(result, engine, plain, entry)
 
-    def _narrowed(self, engine: Engine, compiled: CompiledModule, entry: str, trial: Trial) -> Trial | None:
-        """The run of those blocks alone that can show what it is to show: they come further in the same time.
+    def _narrowed(
+        self, engine: Engine, compiled: CompiledModule, entry: str, trial: Trial
+    ) -> tuple[Trial, ...]:
+        """Runs of those blocks alone that can show what it is to show, and of the first of them alone.
 
-        None: they are not much fewer.
+        Both come further in the same time, and one block keeps nothing for others. None: they are not much
+        fewer.
         """
         if not isinstance(engine, EmulatorEngine) or not trial.shows or not trial.enough:
-            return None
+            return ()
         if engine.translated(compiled.ptx, entry).grid_wide:
-            return None
+            return ()
         launch = with_grid(trial.launch)
         sample = None if self.job.all_blocks else _blocks(launch, trial, engine)
         count = prod(launch.grid or (1, 1, 1)) if sample is None else len(sample)
-        numbers = f"block{'s' * (len(trial.enough) > 1)} {', '.join(map(str, trial.enough))}"
-        few = evolve(trial, why=f"{trial.why}, {numbers} alone")
-        return few if count >= _FEWER * len(trial.enough) else None
+        chosen = dict.fromkeys((trial.enough, trial.enough[:1]))
+        return tuple(_of(trial, few) for few in chosen if count >= _FEWER * len(few))
 
     def _too_large(self, engine: Engine) -> RunOutcome:
         """Of a run that took all the memory there is, of which nothing is known."""
@@ -411,11 +411,14 @@ class _Check:
         sizes = self._sizes(trial)
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
-            made = self._arguments(trial, sizes, job.seed)
             before = outcome
             seconds = min(job.running, max(_LEAST, self.left * share))
             try:
+                made = self._arguments(trial, sizes, job.seed)
                 outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
+            except MemoryError:  # of the emulator
+                outcome = before or self._too_large(engine)
+                break
             except EngineUnavailable as problem:
                 raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
             larger = grown(sizes, outcome)
@@ -428,6 +431,12 @@ class _Check:
             self._large = trial.launch, trial.scalars, sizes
         assert outcome is not None
         return evolve(outcome, results={})
+
+
+def _of(trial: Trial, blocks: tuple[int, ...]) -> Trial:
+    """The same run of these blocks alone."""
+    numbers = f"block{'s' * (len(blocks) > 1)} {', '.join(map(str, blocks))}"
+    return evolve(trial, enough=blocks, why=f"{trial.why}, {numbers} alone")
 
 
 def _is_late(outcome: RunOutcome) -> bool:
