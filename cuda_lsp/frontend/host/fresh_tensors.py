@@ -23,9 +23,9 @@ _DECLARED = re.compile(
     rf"(?<=[;{{}}])\s?(?:const\s)?(?:{_NAME}\s?::\s?)?{_NAME}\s({_NAME})\s?=\s?([^;]{{1,600}});"
 )
 _MADE = re.compile(
-    rf"(?:(?:at|torch)\s?::\s?(?:zeros|empty|ones|full|rand|randn)|{_NAME}\s?\.\s?new_(?:zeros|empty|ones|full))\s?\("
+    rf"(?<!\w)(?:(?:at|torch)\s?::\s?(?:zeros|empty|ones|full|rand|randn)|{_NAME}\s?\.\s?new_(?:zeros|empty|ones|full))\s?\("
 )
-_PACKED = re.compile(rf"{_NAME}\s?\.\s?contiguous\s?\(\s?\)\Z")
+_PACKED = re.compile(rf"(?<!\w){_NAME}\s?\.\s?contiguous\s?\(\s?\)\Z")
 _MOVED = re.compile(r"(?:\s?\.\s?(?:to|cuda)\s?\([^;{}]{0,200}\))*\Z")
 _LAYOUT = re.compile(r"memory_?format|channels_?last|strid|layout|sparse", re.I)
 _SHAPE = re.compile(r"\A(?:(?:(?:at|torch|c10)\s?::\s?)?IntArrayRef\s?\(?\s?)?\{([^{}]*)\}\s?\)?\Z")

@@ -29,7 +29,8 @@ _MOST = 1024
 class SectorReport:
     """Sectors of one site's worst warp request against the ideal, and the mean over requests.
 
-    ``layout``: how the lanes of the worst request lie, for people.
+    ``layout``: how the lanes of the worst request lie, for people; ``apart``: the elements from each to the
+    next, where that is one number.
     """
 
     site: Site
@@ -38,6 +39,7 @@ class SectorReport:
     ideal: int
     mean_sectors: float
     layout: str
+    apart: int | None
 
 
 def request_sectors(addresses: Lanes, active: Flags, size: int) -> tuple[Lanes, Lanes]:
@@ -93,8 +95,13 @@ def _report(site: Site, mode: Mode, requests: list[_Requests]) -> SectorReport:
     mean = float(np.concatenate([r.sectors for r in requests]).mean())
     worst = max(requests, key=lambda r: int(r.sectors[r.worst] - r.ideal[r.worst]))
     row = worst.worst
-    layout = _layout(worst.addresses[row][worst.active[row]], worst.size)
-    return SectorReport(site, mode, int(worst.sectors[row]), int(worst.ideal[row]), mean, layout)
+    addresses = worst.addresses[row][worst.active[row]]
+    apart = np.diff(addresses)
+    even = len(apart) > 0 and bool((apart == apart[0]).all())
+    return SectorReport(
+        site, mode, int(worst.sectors[row]), int(worst.ideal[row]), mean, _layout(addresses, worst.size),
+        abs(int(apart[0])) // worst.size if even else None,
+    )  # fmt: skip
 
 
 def _layout(addresses: Lanes, size: int) -> str:
@@ -136,7 +143,7 @@ def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, .
             Code.UNCOALESCED_ACCESS, Status.PROVED,
             f"uncoalesced access: a warp needs {r.sectors} sectors of {SECTOR_BYTES} bytes for "
             f"{r.site.text or 'this access'} instead of {r.ideal}{r.layout}",
-            trace.kernel.name, r.site, launch=trace.launch,
+            trace.kernel.name, r.site, launch=trace.launch, apart=r.apart,
         )
         for r in sector_reports(trace)
         if r.sectors >= factor * r.ideal
