@@ -93,7 +93,8 @@ def test_template_arguments_of_an_argument_are_no_arguments() -> None:
 
 PITCHED = """
 #include <torch/extension.h>
-__global__ void k(at::PackedTensorAccessor32<float, 4, at::RestrictPtrTraits> some_long_name, float* out, int n) {
+__global__ void k(
+    at::PackedTensorAccessor32<float, 4, at::RestrictPtrTraits> some_long_name, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = some_long_name[blockIdx.y][blockIdx.z][i][0];
 }

@@ -26,7 +26,7 @@ _MADE = re.compile(
     rf"(?<!\w)(?:(?:at|torch)\s?::\s?(?:zeros|empty|ones|full|rand|randn)|{_NAME}\s?\.\s?new_(?:zeros|empty|ones|full))\s?\("
 )
 _PACKED = re.compile(rf"(?<!\w){_NAME}\s?\.\s?contiguous\s?\(\s?\)\Z")
-_MOVED = re.compile(r"(?:\s?\.\s?(?:to|cuda)\s?\([^;{}]{0,200}\))*\Z")
+_MOVED = re.compile(r"\s?\.\s?(?:to|cuda)\s?\(")
 _LAYOUT = re.compile(r"memory_?format|channels_?last|strid|layout|sparse", re.I)
 _SHAPE = re.compile(r"\A(?:(?:(?:at|torch|c10)\s?::\s?)?IntArrayRef\s?\(?\s?)?\{([^{}]*)\}\s?\)?\Z")
 _HANDED_OVER = re.compile(r"(?:\btie|\bswap|\bmove|_out)\s?\([^;(]{0,200}\Z")
@@ -97,9 +97,15 @@ class FreshTensors:
             return _Shape(made.start(1))
         call = _MADE.match(plain, begin, end)
         closing = self._constants.text.closing(call.end() - 1) if call is not None else -1
-        if call is None or closing < 0 or not _MOVED.match(plain, closing + 1, end):
+        if call is None or closing < 0 or not self._is_moved(closing + 1, end):
             return None
         arguments = split_arguments(plain[call.end() : closing])
         listed = _SHAPE.match(arguments[0].strip()) if arguments else None
         sizes = split_arguments(listed[1]) if listed is not None else []
         return _Shape(made.start(1), [size.strip() for size in sizes])
+
+    def _is_moved(self, at: int, end: int) -> bool:
+        """Whether nothing but calls stand there that make the same tensor on another device."""
+        while (call := _MOVED.match(self._plain, at, end)) is not None:
+            at = self._constants.text.closing(call.end() - 1) + 1 or end + 1
+        return at == end
