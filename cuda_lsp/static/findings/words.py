@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import STRETCH, Array
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
@@ -48,6 +48,13 @@ def element(array: Array, byte: int) -> tuple[int, ...]:
 
 def subscript(array: Array, byte: int) -> str:
     return array.name + "".join(f"[{i}]" for i in element(array, byte))
+
+
+def place(array: Array, byte: int) -> str:
+    """``subscript``, and where in a record: an array of one object has no other place to tell."""
+    inside = byte % STRETCH % max(array.element.size, 1)
+    record = inside and not isinstance(array.element, Int | Float)
+    return f"{subscript(array, byte)} at byte {inside}" if record else subscript(array, byte)
 
 
 def _contents(cells: tuple[tuple[tuple[Array, int], int], ...]) -> str:
