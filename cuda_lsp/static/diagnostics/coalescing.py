@@ -100,9 +100,14 @@ def _report(mode: Mode, requests: list[_Requests]) -> SectorReport:
     apart = np.diff(addresses)
     even = len(apart) > 0 and bool((apart == apart[0]).all())
     return SectorReport(
-        worst.site, mode, int(worst.sectors[row]), int(worst.ideal[row]), mean, _layout(addresses, worst.size),
+        worst.site,
+        mode,
+        int(worst.sectors[row]),
+        int(worst.ideal[row]),
+        mean,
+        _layout(addresses, worst.size),
         abs(int(apart[0])) // worst.size if even else None,
-    )  # fmt: skip
+    )
 
 
 def _layout(addresses: Lanes, size: int) -> str:
