@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.computed_arguments import (
     computed_fields,
     grids,
     multiples,
+    quotients,
 )
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
@@ -361,6 +362,7 @@ class _Reader:
             with constants.knowing(way):
                 found = guards(held, constants, at, launch.configuration, launch.arguments)
                 found += tuple(multiples(constants, launch.arguments, at))
+                found += tuple(quotients(constants, launch.arguments, at))
                 if grid is None:
                     return found
                 axes = constants.known_extents(grid, at)
