@@ -44,6 +44,9 @@ _ATTEMPTS = (
 )
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
+_BEFORE_NAME = re.compile(rb"(->|\S)\s*\b\w+\s*\Z")
+_NEAR = 200  # bytes
+_IN_EXPRESSIONS = frozenset((b"->", *(bytes((c,)) for c in b".=(+-/{};!?:[|<")))  # no type stands there
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a type parameter is called → a usual type, for the first guess; first match wins.
@@ -61,6 +64,8 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"unroll|items|per_?thread|ipt|vec|stages?", "4"),
     (r"radius|halo", "3"),
 )
+
+_INDEX = "1"  # of what is the number of an element, of which there may be few: of an axis, a channel, a stage
 
 _TOLD = 0  # the first attempt, before the guesses: what launches tell
 _LAST_ATTEMPT = 1000  # no guess compiles: the first one stays, with its errors
@@ -262,10 +267,18 @@ def parameters_of(
             guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:
-            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number, enumerator)
+            usual = _INDEX if _is_index(ast.spelling(parameter), data[start:end]) else number
+            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, usual, enumerator)
             enumeration = guess.startswith("static_cast<")
             found.append(TemplateParameter(guess, is_enumeration=enumeration, has_default=b"=" in text))
     return tuple(found)
+
+
+def _is_index(name: str, text: bytes) -> bool:
+    """The template takes elements by the parameter (``p.strides[dim]``), and makes no array of that size."""
+    uses = re.finditer(rb"\[\s*%s\s*\]" % re.escape(name.encode()), text)
+    before = [_BEFORE_NAME.search(text, max(0, m.start() - _NEAR), m.start()) for m in uses]
+    return bool(name and before) and all(m is not None and m[1] in _IN_EXPRESSIONS for m in before)
 
 
 def _type(name: str, otherwise: str, named: bool) -> str:

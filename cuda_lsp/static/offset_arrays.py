@@ -54,14 +54,13 @@ def _with_neighbours(kernel: Kernel) -> frozenset[Array]:
     reads: dict[Array, list[_Element]] = defaultdict(list)
     for element in _read(kernel).values():
         reads[element.array].append(element)
-    return frozenset(
-        array
-        for array, places in reads.items()
-        if array.space in (Space.GLOBAL, Space.CONSTANT) and array not in facts_of(kernel).written
-        if any(
-            _distance(one, other) for one, other in itertools.combinations(places[: budgets.MOST_NEIGHBOURS], 2)
-        )
-    )
+    found: set[Array] = set()
+    for array, read in reads.items():
+        pairs = itertools.combinations(read[: budgets.MOST_NEIGHBOURS], 2)
+        untouched = array.space in (Space.GLOBAL, Space.CONSTANT) and array not in facts_of(kernel).written
+        if untouched and any(_distance(one, other) for one, other in pairs):
+            found.add(array)
+    return frozenset(found)
 
 
 def _distance(one: _Element, other: _Element) -> int:

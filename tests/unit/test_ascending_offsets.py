@@ -1,4 +1,4 @@
-"""Offsets of rows, which neighbouring elements bound: taken to ascend, and told, unless the source says otherwise."""
+"""Offsets of rows, two of which bound a stretch: taken to ascend, and told, but not against the source."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checked(body: str, launch: str = "8, 128") -> KernelReport:
          "out[begins[b] + i] = in[i];", "begins"),
         (f"{V} if (v < 64) for (int e = places[v]; e < places[v + 1]; e++) out[e] = v;", "places"),
         # Of ranges one holds the key.
-        ("int t = threadIdx.x, k = other[blockIdx.x]; if (row[t] <= k && k < row[t + 1]) out[blockIdx.x] = t;",
+        ("int t = threadIdx.x, b = blockIdx.x, k = other[b]; if (row[t] <= k && k < row[t + 1]) out[b] = t;",
          "row"),
     ],
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Stretches between neighbouring offsets (``row[v]`` to ``row[v + 1]``) are apart where these ascend.
 
 That offsets of rows, buckets and segments ascend is what they are for: a kernel that reads two neighbours as
-begin and end takes it for granted, and so do we, and tell. Not where the kernel writes the array, asks which of
-two neighbours is larger, or comes to an access only if they descend.
+begin and end takes it for granted, and so do we, and tell. Not where the kernel writes the array, asks which
+of two neighbours is larger, or comes to an access only if they descend.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from attrs import evolve
 from cuda_lsp.ir.program import Array
 from cuda_lsp.static.offset_arrays import ascending_arrays
 from cuda_lsp.static.solver.orders import ascending, places_read
-from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
-from cuda_lsp.static.symbolic.terms import Term
 
 
 def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
-    """Tries what linear arithmetic shows, and ``proofs``, with the offsets that the pair asks for in order."""
+    """Tries what linear arithmetic shows, and ``proofs``, with the offsets that the pair reads in order."""
 
     def in_order(pair: OpenPair) -> Proved | None:
         arrays = ascending_arrays(pair.query.kernel)
@@ -45,10 +43,11 @@ def _linearly(pair: OpenPair) -> Proved | None:
 
 def _may_ascend(pair: OpenPair, array: Array) -> bool:
     """Each of the two accesses by itself is reached when the array ascends."""
-    return all(_reached(access, array, pair, pair.query) for access in (pair.p.pair.first, pair.p.pair.second))
+    return all(_reached(access, array, pair) for access in (pair.p.pair.first, pair.p.pair.second))
 
 
-def _reached(access: Access, array: Array, pair: OpenPair, query: Query) -> bool:
-    formula: Term = query.complete(t.and_(query.where.bounds, access.guard), pair.p)
+def _reached(access: Access, array: Array, pair: OpenPair) -> bool:
+    query = pair.query
+    formula = query.complete(t.and_(query.where.bounds, access.guard), pair.p)
     read = dict(places_read(formula, query))
     return array not in read or not query.refutes(t.and_(formula, ascending(read[array])))
