@@ -18,8 +18,9 @@ from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
+from cuda_lsp.server.documents import as_it_is
 from cuda_lsp.server.positions import from_client, path_of
-from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.pygls_fixes import Protocol
 from cuda_lsp.server.workspace_pull import PULL_WAIT, workspace_report
 
 log = logging.getLogger(__name__)
