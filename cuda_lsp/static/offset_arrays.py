@@ -46,7 +46,10 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
 def ascending_arrays(kernel: Kernel) -> frozenset[Array]:
     """Arrays of integers that the kernel reads at neighbouring places, never writes, and takes to ascend."""
     found = frozenset(a for a in _with_neighbours(kernel) if isinstance(a.element, Int))
-    return found - frozenset(_compared(kernel)) if found else found
+    if not found:
+        return found
+    in_parts = {x.array for x in _read(kernel).values() if x.size != x.array.element.size}
+    return found - in_parts - frozenset(_compared(kernel))
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)

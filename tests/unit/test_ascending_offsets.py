@@ -40,6 +40,10 @@ def checked(body: str, launch: str = "8, 128") -> KernelReport:
         (f"{V} if (v >= n) return; int b = row[v], e = row[v + 1]; if (b >= e) return; out[b] = v;", "row"),
         ("int b = blockIdx.x; for (int i = threadIdx.x; begins[b] + i < begins[b + 1]; i += blockDim.x) "
          "out[begins[b] + i] = in[i];", "begins"),
+        ("for (int v = blockIdx.x * 128 + threadIdx.x; v < n; v += 128 * gridDim.x) "
+         "for (int e = row[v]; e < row[v + 1]; e++) out[e] = v;", "row"),
+        ("int v = blockIdx.x * 4 + threadIdx.x / 32; if (v < n) "
+         "for (int e = row[v] + threadIdx.x % 32; e < row[v + 1]; e += 32) out[e] = v;", "row"),
         (f"{V} if (v < 64) for (int e = places[v]; e < places[v + 1]; e++) out[e] = v;", "places"),
         # Of ranges one holds the key.
         ("int t = threadIdx.x, b = blockIdx.x, k = other[b]; if (row[t] <= k && k < row[t + 1]) out[b] = t;",
@@ -95,6 +99,30 @@ def test_several_last_rows_are_not_apart() -> None:
 )  # fmt: skip
 def test_what_meets_in_ascending_offsets_is_not_called_free(body: str) -> None:
     assert checked(body).verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("body", "launch"),
+    [
+        # Each batch has offsets of its own, which may all begin at 0.
+        ("int b = blockIdx.x; for (int v = threadIdx.x; v < n; v += 128) "
+         "for (int e = row[b * (n + 1) + v]; e < row[b * (n + 1) + v + 1]; e++) out[e] *= 2;", "8, 128"),
+        ("int i = blockIdx.x * 65 + threadIdx.x; for (int e = row[i]; e < row[i + 1]; e++) out[e] *= 2;",
+         "8, 64"),
+        ("const int* own = row + blockIdx.x * width; int v = threadIdx.x; "
+         "for (int e = own[v]; e < own[v + 1]; e++) out[e] *= 2;", "8, 64"),
+        # Begin and end of each stand side by side, and nothing between one's end and the next one's begin.
+        (f"{V} if (v < n) for (int e = row[2 * v]; e < row[2 * v + 1]; e++) out[e] *= 2;", "8, 128"),
+        # Some rows are nobody's.
+        ("int i = blockIdx.y * 9 + threadIdx.y; for (int e = row[i]; e < row[i + 1]; e++) out[e] *= 2;",
+         "dim3(1, 8), dim3(1, 8)"),
+        # As bytes they are other numbers.
+        (f"{V} const short* part = (const short*)row; "
+         "if (v < n) for (int e = part[v]; e < part[v + 1]; e++) out[e] *= 2;", "8, 128"),
+    ],
+)  # fmt: skip
+def test_what_is_no_single_row_of_offsets_is_not_taken_to_ascend(body: str, launch: str) -> None:
+    assert checked(body, launch).verdict is not Verdict.RACE_FREE
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from cuda_lsp.static.solver.orders import ascending, places_read
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
+from cuda_lsp.static.symbolic.sizes import FIRST, SECOND, side
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 
 def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
@@ -26,9 +28,14 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
             return None
         formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
         for array, found in places_read(formula, pair.query):
-            if array in arrays and _may_ascend(pair, array):
+            if (
+                array in arrays
+                and all(_in_one_row(x, array, pair) for x in found)
+                and _may_ascend(pair, array)
+            ):
                 ordered = evolve(pair.p, guards=t.and_(pair.p.guards, ascending(found)))
-                answer = first_answer((_linearly, *proofs), evolve(pair, p=ordered))
+                tactics = (_linearly, _whoever_is_first(found, proofs), *proofs)
+                answer = first_answer(tactics, evolve(pair, p=ordered))
                 if isinstance(answer, Proved):
                     return Proved((f"`{array.name}` ascends", *answer.assumptions))
         return None
@@ -39,6 +46,47 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
 def _linearly(pair: OpenPair) -> Proved | None:
     formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
     return Proved() if pair.query.refutes_quickly(formula) else None
+
+
+def _whoever_is_first(elements: list[Term], proofs: tuple[Tactic, ...]) -> Tactic:
+    """What linear arithmetic shows where one stretch begins before the other, or behind it.
+
+    That they do not begin at one element, where that is all that is asked, ``proofs`` may show as well.
+    """
+    places = {side(x): x.args[2][0] for x in reversed(elements)}
+
+    def in_each_case(pair: OpenPair) -> Proved | None:
+        if FIRST not in places or SECOND not in places:
+            return None
+        one, other = places[FIRST], places[SECOND]
+        for case in (t.lt(one, other), t.lt(other, one)):
+            if _linearly(evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, case)))) is None:
+                return None
+        met = evolve(pair.p, overlap=t.eq(one, other), difference=t.sub(one, other), offsets=(one, other))
+        answer = first_answer((_linearly, *proofs), evolve(pair, p=met))
+        return answer if isinstance(answer, Proved) else None
+
+    return in_each_case
+
+
+def _in_one_row(element: Term, array: Array, pair: OpenPair) -> bool:
+    """The places that threads read follow one another: not each batch has offsets of its own.
+
+    Nothing is multiplied by a parameter (``row[batch * (n + 1) + v]``), and no step from thread to thread
+    leaves elements out.
+    """
+    free, reach = pair.query.where.free, float(array.element.size)
+    steps: list[tuple[int, float]] = []
+    for atoms, factor in t.monomials(element.args[2][0]).items():
+        if len(atoms) > 1 and any(x.op is Op.SYMBOL and x.args[0] in free for x in atoms):
+            return False
+        if len(atoms) == 1:
+            steps.append((abs(factor), atoms[0].hi - atoms[0].lo))
+    for step, others in sorted(steps):
+        if step > reach:
+            return False
+        reach += step * others
+    return True
 
 
 def _may_ascend(pair: OpenPair, array: Array) -> bool:
