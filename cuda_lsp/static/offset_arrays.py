@@ -1,7 +1,7 @@
 """Arrays whose neighbouring elements bound a stretch: offsets of rows, buckets, segments.
 
 A kernel that reads ``row[v]`` and ``row[v + 1]`` takes them to ascend, as far as it does not itself ask which
-of the two is larger, other than to pass over what is empty.
+of the two is larger, other than to pass over what is empty, or whether they are equal, as those of a run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.linear import combined, linear
 
 _BELOW, _ABOVE = {BinaryOp.LT, BinaryOp.LE}, {BinaryOp.GT, BinaryOp.GE}
-_CHOOSING = {*_BELOW, *_ABOVE, BinaryOp.MIN, BinaryOp.MAX}
+_CHOOSING = {*_BELOW, *_ABOVE, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.EQ, BinaryOp.NE}
 _ABSOLUTE = frozenset({"abs", "labs", "llabs"})
 
 
@@ -99,7 +99,10 @@ _Held = Mapping[Var, frozenset["_Element"]]
 
 
 def _compared(kernel: Kernel) -> Iterator[Array]:
-    """Arrays two of whose elements the kernel compares, as if the one behind might be the smaller one."""
+    """Arrays two of whose elements the kernel compares, as if the one behind might be the smaller one.
+
+    Or as if they were values, of which runs are sought: ``key[i] != key[i + 1]``.
+    """
     held = _held(kernel)
     for s in walk(kernel.body):
         if isinstance(s, ir.Assume) or (isinstance(s, ir.If) and _passes_over(s, held)):

@@ -140,6 +140,9 @@ def test_what_is_no_single_row_of_offsets_is_not_taken_to_ascend(body: str, laun
         f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1], d = a < b ? 1 : -1;
         for (int e = a; e != b; e += d) out[e] *= 2; }}""",
         f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1]; if (b < a) out[b] = 1; else out[a] = 2; }}""",
+        # Runs of keys, which may come again.
+        f"{V} if (v < n && row[v] != row[v + 1]) out[row[v]] = v;",
+        f"{V} if (v >= n) return; if (row[v] == row[v + 1]) return; out[row[v]] = v;",
     ],
 )
 def test_nothing_is_taken_for_granted_against_the_kernel(body: str) -> None:
