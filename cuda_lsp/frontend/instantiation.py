@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
@@ -44,9 +45,9 @@ _ATTEMPTS = (
 )
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
-_BEFORE_NAME = re.compile(rb"(->|\S)\s*\b\w+\s*\Z")
-_NEAR = 200  # bytes
-_IN_EXPRESSIONS = frozenset((b"->", *(bytes((c,)) for c in b".=(+-/{};!?:[|<")))  # no type stands there
+_BEFORE_NAME = re.compile(r"(->|\S)\s*\b\w+\s*\Z")
+_NEAR = 200  # characters
+_IN_EXPRESSIONS = frozenset(("->", *".=(+-/{};!?:[|<"))  # no type stands there
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a type parameter is called → a usual type, for the first guess; first match wins.
@@ -276,9 +277,12 @@ def parameters_of(
 
 def _is_index(name: str, text: bytes) -> bool:
     """The template takes elements by the parameter (``p.strides[dim]``), and makes no array of that size."""
-    uses = re.finditer(rb"\[\s*%s\s*\]" % re.escape(name.encode()), text)
-    before = [_BEFORE_NAME.search(text, max(0, m.start() - _NEAR), m.start()) for m in uses]
-    return bool(name and before) and all(m is not None and m[1] in _IN_EXPRESSIONS for m in before)
+    taken = re.compile(rf"\[\s*{re.escape(name)}\s*\]")
+    if not name or taken.search(whole := text.decode("utf-8", "replace")) is None:
+        return False
+    code = blanked(whole)
+    before = [_BEFORE_NAME.search(code, max(0, m.start() - _NEAR), m.start()) for m in taken.finditer(code)]
+    return bool(before) and all(m is not None and m[1] in _IN_EXPRESSIONS for m in before)
 
 
 def _type(name: str, otherwise: str, named: bool) -> str:

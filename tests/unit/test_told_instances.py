@@ -48,6 +48,7 @@ def test_where_nothing_is_told_a_guess_stands() -> None:
     [
         ("int ids[4] = {1, 2, 3, 4}; ids[dim] = 2; p[threadIdx.x * s.strides[dim]] = ids[ dim ];", "k<1>"),
         ("p[threadIdx.x * (-q->strides[dim])] = dim;", "k<1>"),
+        ("// before ids[dim] is set: float ids[dim]\n p[0] = s.strides[dim];", "k<1>"),
         # An array of that size.
         ("__shared__ int t[dim]; t[threadIdx.x] = p[0]; p[threadIdx.x] = s.strides[3];", "k<16>"),
         ("int t[4][dim]; t[0][threadIdx.x] = 1; p[0] = t[0][3] + p[dim];", "k<16>"),
