@@ -105,7 +105,7 @@ def wire_commands(server: CudaServer) -> None:
                 return None
         if drawn is None:
             return said(ls, nothing)
-        if cast("Protocol", ls.protocol).options.get("pictures"):
+        if ls.shows_pictures:
             tables = [asdict(table) for table in drawn.tables]
             shown = {
                 "uri": uri,
