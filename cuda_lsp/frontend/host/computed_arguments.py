@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
 from cuda_lsp.frontend.host.text import split_arguments
 
@@ -78,6 +79,34 @@ def computed_arguments(
             formula = next((t.name for t in terms if {t.names: t.factor} == value), None)
         if formula is not None:
             found[position] = formula
+    return found
+
+
+def computed_fields(
+    constants: HostConstants,
+    configuration: Sequence[str],
+    arguments: Sequence[str],
+    at: int,
+    fields: Sequence[PassedField],
+) -> Mapping[tuple[int, str], Formula]:
+    """Fields of arguments, by position and name, that are computed from arguments and other fields.
+
+    Formulas name fields behind the argument (``#2.rows``).
+    """
+    host = _Host(constants)
+    held = ((f, host.value(f.text, f.place)) for f in fields)
+    values = {(f.position, f.name): value for f, value in held if value and any(value)}
+    plain = ((i, host.value(text, at)) for i, text in enumerate(arguments)) if values else ()
+    terms = [_Term(f"#{i}", *product) for i, v in plain if v and any(v) and (product := _product(v))]
+    terms += _extents(host, configuration, at) if values else ()
+    found: dict[tuple[int, str], Formula] = {}
+    for key, value in sorted(values.items(), key=lambda each: _rank(0, each[1])):
+        formula = _sum(value, terms)
+        product = _product(value)
+        if formula is not None:
+            found[key] = formula
+        elif product is not None:
+            terms.append(_Term(f"#{key[0]}.{key[1]}", *product))
     return found
 
 
@@ -254,6 +283,9 @@ class _Host:
     def _of(self, node: ast.expr, at: int, steps: int) -> Polynomial | None:
         if isinstance(node, ast.Name):
             return self._variable(node.id, at, steps)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            made = self._constants.members(node.value.id, node.attr, at)
+            return self.value(*made, steps - 1) if made is not None else None
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return {(): node.value} if node.value else {}
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
