@@ -362,6 +362,9 @@ MOST_SPAN = 1 << 22
 MOST_COMPARED_LANES = 1024
 """Lanes that are compared one with another."""
 
+MOST_STRETCHES_WAITED_FOR = 1 << 16
+"""Of bytes that one lane may touch, put in order while somebody types: some five milliseconds."""
+
 MOST_WARPS = 1 << 15
 """Warp instructions of one site whose bank conflicts are counted."""
 
