@@ -20,8 +20,7 @@ STRETCHES = st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 8), st.integ
 
 @given(STRETCHES)
 def test_as_comparing_each_with_each_tells(stretches: list[tuple[int, int, int]]) -> None:
-    low, size, agent = (np.array(column, np.int64) for column in zip(*stretches, strict=True)) if stretches else (
-        np.zeros(0, np.int64),) * 3  # fmt: skip
+    low, size, agent = np.array(stretches, np.int64).reshape(-1, 3).T
     high = low + size
     shared = any(
         a != b and x < w and y < z
