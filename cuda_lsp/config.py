@@ -325,6 +325,9 @@ class Settings:
         },
     )
     inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
+    interval_hints: bool = _setting(
+        False, _TRUTH, "Show beside each barrier which barrier interval of its block it ends."
+    )  # fmt: skip
     code_lens: bool = _setting(True, _TRUTH, "Show each kernel's verdict above it.")
     folders: tuple[tuple[Path, Settings], ...] = ()
 

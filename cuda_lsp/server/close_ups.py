@@ -6,22 +6,27 @@ The analysis process looks again at the kernel for it, beside its other work.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from attrs import evolve, frozen
+from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.barrier_intervals import IntervalPicture, meeting_of, race_on
 from cuda_lsp.cache_folder import cache_folder
-from cuda_lsp.model import FileReport, Position
+from cuda_lsp.model import FileReport, Position, SourceRange
 from cuda_lsp.repairs.search import conflict_free, ordered
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.server.positions import contains
+from cuda_lsp.server.check_commands import PICTURE_COMMAND
+from cuda_lsp.server.hover import pictures
+from cuda_lsp.server.positions import contains, to_client, uri_of
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.verdicts import launch_words
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from cuda_lsp.static.close_looks import BarrierRole
     from cuda_lsp.wavefronts import WarpPicture
 
+_AT_A_CURSOR_S = 1.0  # that a picture may take of which a hover tells
 _BARRIER = re.compile(r"sync|barrier", re.IGNORECASE)  # also a macro
 
 
@@ -48,6 +54,28 @@ async def barrier_text(session: Session, report: FileReport, position: Position)
     work = partial(looks.barrier_role, report.path, launched, position)
     role: BarrierRole | None = await asyncio.to_thread(session.ask, work)
     return _role_text(role) if role is not None else None
+
+
+async def interval_hints(
+    session: Session, report: FileReport, document: TextDocument, lines: tuple[int, int]
+) -> list[lsp.InlayHint]:
+    """Beside each barrier within ``lines`` (0-based, inclusive): which interval of its block it ends."""
+    shown = range(lines[0] + 1, lines[1] + 2)
+    kernels = [k for k in report.kernels if k.key and k.range.path == report.path and _meets(k.range, shown)]
+    if not kernels:
+        return []
+    looks = await asyncio.to_thread(import_module, "cuda_lsp.static.close_looks")
+    work = partial(looks.interval_ends, report.path, kernels)
+    ends: Mapping[SourceRange, int] = await asyncio.to_thread(session.ask, work) or {}
+    return [
+        lsp.InlayHint(to_client(place, document).end, f"ends interval {number}", padding_left=True)
+        for place, number in ends.items()
+        if place.start.line in shown
+    ]
+
+
+def _meets(place: SourceRange, lines: range) -> bool:
+    return place.start.line < lines.stop and place.end.line >= lines.start
 
 
 def _role_text(role: BarrierRole) -> str:
@@ -95,9 +123,9 @@ class Picture:
 
 
 async def bank_picture(
-    session: Session, report: FileReport, document: TextDocument, line: int, trials: Trials
+    session: Session, report: FileReport, document: TextDocument, line: int, trials: Trials | None = None
 ) -> Picture | None:
-    """The banks of the dearest access on a line (from 1), now and after a repair that is verified.
+    """The banks of the dearest access on a line (from 1), now and, with ``trials``, after a verified repair.
 
     None: there is none whose addresses are known.
     """
@@ -112,7 +140,7 @@ async def bank_picture(
     if not now:
         return None
     source = Source(report.path, document.source)
-    text = await trials.used(conflict_free, source, report, kernel, line)
+    text = await trials.used(conflict_free, source, report, kernel, line) if trials else None
     then: tuple[WarpPicture, ...] | None = None
     if text is not None:
         then = await ask(partial(looks.pictures_of_text, report.path, text, kernel.name, line))
@@ -120,9 +148,10 @@ async def bank_picture(
 
 
 async def interval_picture(
-    session: Session, report: FileReport, document: TextDocument, line: int, trials: Trials
+    session: Session, report: FileReport, document: TextDocument, line: int, trials: Trials | None = None
 ) -> Picture | None:
-    """The race on a line (from 1) among the barriers of its block, now and after a repair that is verified.
+    """The race on a line (from 1) among the barriers of its block, now and, with ``trials``, after a verified
+    repair.
 
     None: there is no race of two threads that are known.
     """
@@ -136,11 +165,35 @@ async def interval_picture(
     now: IntervalPicture | None = await ask(partial(looks.interval_picture, report.path, meeting))
     if now is None:
         return None
-    mended = await trials.used(ordered, Source(report.path, document.source), report, race)
+    source = Source(report.path, document.source)
+    mended = await trials.used(ordered, source, report, race) if trials else None
     then: IntervalPicture | None = None
     if mended is not None:
         then = await ask(partial(looks.interval_picture_of_text, report.path, *mended))
     return await _drawn(f"Barrier intervals, line {line}", report, drawing, drawing.panels(now, then))
+
+
+async def links(
+    session: Session, report: FileReport, document: TextDocument, position: Position, *, shown: bool
+) -> list[str]:
+    """Markdown that leads to pictures of the findings at a position.
+
+    ``shown``: the client draws them by a command; for others each is drawn as it is now, to a file.
+    """
+    found: list[str] = []
+    for line, command in pictures(report, position, document.uri):
+        target = f"command:{command.command}?{quote(json.dumps(command.arguments))}"
+        if not shown:
+            draw = bank_picture if command.command == PICTURE_COMMAND else interval_picture
+            try:
+                drawn = await asyncio.wait_for(draw(session, report, document, line), _AT_A_CURSOR_S)
+            except asyncio.TimeoutError:
+                continue  # the analysis is busy: the action is offered all the same
+            if drawn is None:
+                continue
+            target = uri_of(drawn.path)
+        found.append(f"[{command.title}]({target})")
+    return found
 
 
 async def _drawn(title: str, report: FileReport, drawing: Any, panels: Sequence[tuple[str, Any]]) -> Picture:

@@ -19,8 +19,9 @@ from cuda_lsp.overloads import why_not_run
 from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
+from cuda_lsp.server.documents import as_it_is
 from cuda_lsp.server.positions import uri_of
-from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.pygls_fixes import Protocol
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
 from cuda_lsp.server.workspace_check import folders_of
@@ -104,7 +105,7 @@ def wire_commands(server: CudaServer) -> None:
                 return None
         if drawn is None:
             return said(ls, nothing)
-        if cast("Protocol", ls.protocol).options.get("pictures"):
+        if ls.shows_pictures:
             tables = [asdict(table) for table in drawn.tables]
             shown = {
                 "uri": uri,

@@ -190,6 +190,11 @@ class CudaServer(Server):
         return general is not None and general.markdown is not None
 
     @property
+    def shows_pictures(self) -> bool:
+        """Whether the client has a view for them; others get files."""
+        return bool(cast("Protocol", self.protocol).options.get("pictures"))
+
+    @property
     def trusted(self) -> bool:
         """Whether the client says that this workspace may compile and run its code."""
         return bool(cast("Protocol", self.protocol).options.get("trusted", False))

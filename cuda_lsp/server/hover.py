@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attrs import evolve
+from lsprotocol import types as lsp
 
+from cuda_lsp.barrier_intervals import meeting_of, race_on
 from cuda_lsp.model import (
     BankReport,
     FileReport,
@@ -17,6 +19,7 @@ from cuda_lsp.model import (
     Witness,
 )
 from cuda_lsp.report.defects import defects, places_of
+from cuda_lsp.server.check_commands import interval_action, picture_action
 from cuda_lsp.server.positions import contains
 from cuda_lsp.source_names import called
 
@@ -29,6 +32,21 @@ def hover_text(report: FileReport, position: Position, *, tables: bool = True) -
     if not parts:
         parts = [_kernel(k) for k in report.kernels if k.range.start.line == position.line]
     return "\n\n---\n\n".join(parts) or None
+
+
+def pictures(report: FileReport, position: Position, uri: str) -> list[tuple[int, lsp.Command]]:
+    """What shows the findings at a position as pictures, and of which line."""
+    found: dict[str, tuple[int, lsp.Command]] = {}
+    for finding, _ in _meant(report, position):
+        if finding.bank is not None and finding.site.range.path == report.path:
+            line, action = finding.site.range.start.line, picture_action
+        elif meeting_of(finding) is not None and race_on(report, position.line) is not None:
+            line, action = position.line, interval_action
+        else:
+            continue
+        command = action(uri, line)
+        found.setdefault(command.title, (line, command))
+    return list(found.values())
 
 
 def _meant(report: FileReport, position: Position) -> Iterator[tuple[Finding, Sequence[str]]]:

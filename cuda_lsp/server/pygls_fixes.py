@@ -1,15 +1,13 @@
 """Work-arounds for pygls 2.1 and lsprotocol 2025.0, each until upstream changes.
 
-1. Lines end with LF, CRLF or CR only: ``str.splitlines`` also cuts at form feed, NEL and others, and
-   incremental edits would then land in the wrong place.
+1. Documents are those of ``documents``: their lines are LSP's, and late changes are put where they belong.
 2. ``shutdown`` with requests in flight: they are cancelled first (upstream iterates a changing dict).
 3. Notifications whose JSON is there already are written as they are.
 4. After ``exit`` nothing is written; the exit status says whether ``shutdown`` came before; worker threads
    are not waited for.
 5. Messages are read by ``messages``; what the client got wrong is answered, and logged in one line.
-6. Changes of documents that were never opened are left alone (upstream fails).
-7. What came of a notification is forgotten when it is handled (upstream keeps the future of each).
-8. A request that upstream hands on (a command) is cancelled with what it was handed on to (upstream only
+6. What came of a notification is forgotten when it is handled (upstream keeps the future of each).
+7. A request that upstream hands on (a command) is cancelled with what it was handed on to (upstream only
    answers that it was cancelled, and the command goes on).
 """
 
@@ -19,12 +17,10 @@ import asyncio
 import json
 import logging
 import os
-import re
 import sys
 from collections.abc import Generator
 from functools import partial
 from typing import Any, cast
-from urllib.parse import unquote
 
 from cattrs import transform_error
 from lsprotocol import types as lsp
@@ -43,64 +39,14 @@ from pygls.protocol.json_rpc import (
     JsonRPCRequestMessage,
     JsonRPCResponseMessage,
 )
-from pygls.workspace import TextDocument, Workspace
+from pygls.workspace import Workspace
 
 from cuda_lsp.server import messages
+from cuda_lsp.server.documents import Documents
 
 log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 300  # characters
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-
-
-class Document(TextDocument):
-    """A text document whose lines are LSP's, cut once per text."""
-
-    _cut: tuple[str, tuple[str, ...]] | None = None
-
-    @property
-    def lines(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The lines with their ends, cut at LF, CRLF and CR."""
-        text = self.source
-        if self._cut is None or self._cut[0] is not text:
-            self._cut = (text, tuple(_LINE.findall(text)))
-        return self._cut[1]
-
-
-def as_it_is(document: TextDocument) -> TextDocument:
-    """A copy that stays as it is while the document is edited, for those who work in a thread."""
-    return Document(document.uri, document.source, document.version, position_codec=document.position_codec)
-
-
-class Documents(Workspace):
-    """A workspace of ``Document``."""
-
-    def update_text_document(
-        self,
-        text_doc: lsp.VersionedTextDocumentIdentifier,
-        change: lsp.TextDocumentContentChangeEvent,
-    ) -> None:
-        """Take a change of an open document; one of another is logged."""
-        if unquote(text_doc.uri) in self._text_documents:  # as pygls keeps them
-            super().update_text_document(text_doc, change)
-        else:
-            log.warning("a change of %s, which is not open", text_doc.uri)
-
-    def _create_text_document(
-        self,
-        doc_uri: str,
-        source: str | None = None,
-        version: int | None = None,
-        language_id: str | None = None,
-    ) -> TextDocument:
-        return Document(
-            uri=doc_uri,
-            source=source,
-            version=version,
-            language_id=language_id,
-            sync_kind=self._sync_kind,
-            position_codec=self._position_codec,
-        )
 
 
 class Protocol(LanguageServerProtocol):

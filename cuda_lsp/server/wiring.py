@@ -18,8 +18,9 @@ from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
+from cuda_lsp.server.documents import as_it_is
 from cuda_lsp.server.positions import from_client, path_of
-from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.pygls_fixes import Protocol
 from cuda_lsp.server.workspace_pull import PULL_WAIT, workspace_report
 
 log = logging.getLogger(__name__)
@@ -143,6 +144,10 @@ def _wire_reading(server: CudaServer) -> None:
         if ls.session and close_ups.may_be_barrier(document, where):
             role = await close_ups.barrier_text(ls.session, report, where)
             text = "\n\n---\n\n".join(part for part in (role, text) if part)
+        if ls.session:
+            shown = ls.shows_pictures
+            pictures = await close_ups.links(ls.session, report, document, where, shown=shown)
+            text = "\n\n".join([text or "", *pictures])
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
@@ -164,10 +169,15 @@ def _wire_reading(server: CudaServer) -> None:
             asked = ls.workspace.get_text_document(params.text_document.uri)
             await ls.first_settled(asked, _HINTS_WAIT)
         report = ls.report(params.text_document.uri)
-        if report is None or not ls.settings_at(report.path).inlay_hints:
+        if report is None:
             return []
-        document = ls.workspace.get_text_document(params.text_document.uri)
-        return lenses.hints(report, document, lines, ls.runs(report, document.source))
+        settings = ls.settings_at(report.path)
+        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
+        runs = ls.runs(report, document.source)
+        found = lenses.hints(report, document, lines, runs) if settings.inlay_hints else []
+        if settings.interval_hints and ls.session:
+            found += await close_ups.interval_hints(ls.session, report, document, lines)
+        return found
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,

@@ -29,8 +29,8 @@ from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Position, Severity,
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.client_progress import Progress, UserCancelled
 from cuda_lsp.server.diagnostics import SOURCE
+from cuda_lsp.server.documents import Document
 from cuda_lsp.server.positions import path_of, to_client, uri_of
-from cuda_lsp.server.pygls_fixes import Document
 
 _Json = Mapping[str, Any]
 _KEPT = 20.0  # seconds for which a check holds for who pulls again: nobody hears of all that it depends on

@@ -14,17 +14,18 @@ from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Barrier, Kernel
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import KernelReport, LaunchConfig, Position, Site
+from cuda_lsp.model import KernelReport, LaunchConfig, Position, Site, SourceRange
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.diagnostics.banks import bank_pictures
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.execution.trace import Budget, Trace
+from cuda_lsp.static.execution.trace import BarrierEvent, Budget, Trace
 from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.wavefronts import WarpPicture
 
 _MS = 1000.0  # of work; somebody waits for it, but not at a cursor
 _TOLD = 6  # pairs of a barrier
+_NEVER = 1 << 62
 _LOOKS = 8  # at kernels under launches, for one barrier
 
 Launched = tuple[str, Sequence[LaunchConfig]]
@@ -64,6 +65,17 @@ def pictures_of_text(
         return pictures(path, found, line, own) if found is not None else ()
     finally:
         own.shutdown()
+
+
+def interval_ends(path: Path, reports: Sequence[KernelReport], analyzer: Analyzer) -> dict[SourceRange, int]:
+    """Which barrier interval of its block each barrier of these kernels ends, from 1, executed first."""
+    ends: dict[SourceRange, int] = {}
+    for trace in (_trace(path, report, analyzer) for report in reports[:_LOOKS]):
+        for event in (event for p in trace.paths for event in p.barriers) if trace is not None else ():
+            place = event.barrier.site.range
+            if place.path == path:
+                ends[place] = min(ends.get(place, _NEVER), _interval(event))
+    return ends
 
 
 def barrier_role(
@@ -138,8 +150,12 @@ def _executed(
     before = {race.key for race in find_races(trace)}
     without = [race for race in find_races(trace, merged_barrier=site) if race.key not in before]
     pairs = {race.key: (race.first.site, race.second.site) for race in without}
-    number = min(max(e.clock, default=0) for e in events) + 1
-    return _Look(site, pairs, not trace.undecided and trace.whole, number)
+    return _Look(site, pairs, not trace.undecided and trace.whole, min(map(_interval, events)))
+
+
+def _interval(event: BarrierEvent) -> int:
+    """That it ends, from 1."""
+    return max(event.clock, default=0) + 1
 
 
 def _trace(path: Path, report: KernelReport, analyzer: Analyzer) -> Trace | None:

@@ -100,6 +100,14 @@ def test_hover_on_the_squiggle_shows_two_threads(ui: Facts) -> None:
     assert "s[" in ui["hover"]
 
 
+def test_the_hover_leads_to_the_picture(ui: Facts) -> None:
+    assert f"Show the barrier intervals of line {STORE_LINE + 1}" in ui["hover"]
+
+
+def test_a_repair_is_previewed_before_it_is_made(ui: Facts) -> None:
+    assert any("__syncthreads();" in row for row in ui["preview"])
+
+
 def test_typing_the_barrier_takes_the_squiggle_away(ui: Facts) -> None:
     assert "s[id] = id;\n    __syncthreads();\n    out[id]" in ui["textWithBarrier"]
 
@@ -143,6 +151,16 @@ def test_the_outcome_of_a_run_is_said_and_leads_to_its_line(ui: Facts) -> None:
 
 
 @needs_nvcc
+def test_the_gutter_marks_what_a_run_has_confirmed(ui: Facts) -> None:
+    assert [icon for icon in ui["gutter"] if "confirmed.svg" in icon]
+
+
+@needs_nvcc
+def test_the_editors_menu_runs_the_kernel_and_the_program(ui: Facts) -> None:
+    assert {"Run Dynamic Check of the Kernel at the Cursor", "Run the Program under Check"} <= set(ui["menu"])
+
+
+@needs_nvcc
 def test_a_running_check_is_cancelled(ui: Facts) -> None:
     assert ui["cancelSent"]
     assert ui["cancelledMs"] < 60_000  # to their deadlines, its runs would take longer
@@ -158,7 +176,7 @@ def test_a_server_that_does_not_start_is_said_and_old_findings_go(ui: Facts) -> 
 
 
 def test_each_failure_is_said_once_with_the_next_step(ui: Facts) -> None:
-    missing, failed = ui["notifications"]
+    missing, failed = (said for said in ui["notifications"] if "not analysed" in said)
     assert "was not found" in missing and "How to Install" in missing
     assert "/nonexistent/cuda-lsp did not start" in failed and "Show the Log" in failed
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import xml.etree.ElementTree as Xml
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -237,3 +241,62 @@ def test_a_picture_that_the_client_cannot_show_is_told_as_its_file(
         (text,) = told
         assert Path(text.removeprefix("The picture: ").partition(" (")[0]).as_uri() == shown["uri"]
     assert client.close() == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line", "command", "title"),
+    [
+        (ONE, 5, "cuda-lsp.showBanks", "Show the banks of line 6"),
+        (
+            ONE.replace("  __syncthreads();\n", ""),
+            4,
+            "cuda-lsp.showIntervals",
+            "Show the barrier intervals of line 5",
+        ),
+    ],
+)
+def test_a_hover_leads_to_the_picture_of_its_finding(
+    tmp_path: Path, kernel: str, line: int, command: str, title: str
+) -> None:
+    place = re.search(r"tile\[x\]", kernel.splitlines()[line])
+    assert place
+    for options in ({"pictures": True}, {}):
+        client = Client(tmp_path, options=options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        client.open("a.cu", kernel)
+        client.settled("a.cu", 1)
+        where = {"line": line, "character": place.start()}
+        asked = {"textDocument": {"uri": client.uri("a.cu")}, "position": where}
+        found: list[str] = []
+        for _ in range(60):  # on a busy machine the picture is not there at once
+            told = client.request("textDocument/hover", asked)["contents"]["value"]
+            found = re.findall(rf"\[{title}\]\(([^)]+)\)", told)
+            if found:
+                break
+        (target,) = found
+        if options:
+            name, _, arguments = target.partition("?")
+            assert name == f"command:{command}" and json.loads(unquote(arguments)) == [
+                client.uri("a.cu"),
+                line + 1,
+            ]
+        else:
+            assert Xml.parse(url2pathname(urlsplit(target).path)).getroot().tag.endswith("svg")
+        assert client.close() == 0
+
+
+def test_barriers_are_numbered_by_the_interval_that_they_end_when_somebody_asks(client: Client) -> None:
+    client.open("a.cu", COLUMNS)
+    client.settled("a.cu", 1)
+    extent = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+    asked = {"textDocument": {"uri": client.uri("a.cu")}, "range": extent}
+    labels = [hint["label"] for hint in client.request("textDocument/inlayHint", asked)]
+    assert labels == ["32-way"]
+    on = {"settings": {"cuda-lsp": {"intervalHints": True, "inlayHints": False}}}
+    client.notify("workspace/didChangeConfiguration", on)
+    seen = len(client.notifications)
+    client.wait(lambda m: m["method"] == "cuda-lsp/fileStatus" and m["params"]["refined"], seen=seen)
+    hints = client.request("textDocument/inlayHint", asked)
+    assert [(hint["position"]["line"], hint["label"]) for hint in hints] == [
+        (4, "ends interval 1"),
+        (5, "ends interval 2"),
+    ]

@@ -430,6 +430,16 @@ def test_a_loop_without_end_is_a_diagnostic_on_its_line(trusted: Client) -> None
 
 
 @needs_nvcc
+def test_a_fault_is_a_diagnostic_on_its_line(trusted: Client) -> None:
+    text = RACY.replace("int s[65];", "int s[65];\n    *(int*)((char*)s + out[0] % 2 + 1) = 1;")
+    trusted.open("a.cu", text)
+    trusted.settled("a.cu", 1)
+    check(trusted, "a.cu", "neighbour")
+    (found,) = [d for d in diagnostics(trusted, "a.cu", 1, "is not aligned") if "aligned" in d["message"]]
+    assert found["range"]["start"]["line"] == 2 and SEEN in found["message"]
+
+
+@needs_nvcc
 def test_what_was_not_observed_fades(trusted: Client) -> None:
     text = RACY.replace("int* out)", "int* out, const int* where)", 1).replace(
         "s[threadIdx.x + 1]", "s[where[0]]"

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client, Json
 
+DEMO = Path(__file__).parents[2] / "fixtures/demo"
 LOADS = "/* größer → \U0001d6fc */ out[y * 32 + x] = tile[x][y];"
 COLUMNS = f"""__global__ void columns(float *out, const float *in) {{
   __shared__ float tile[32][32];
@@ -176,4 +177,19 @@ def test_the_program_is_run_by_an_action_where_its_lens_stands(tmp_path: Path) -
     asked = [a["command"] for a in client.actions("a.cu", 2) if a["kind"] == "source"]
     assert [{key: command[key] for key in runs} for command in asked] == [runs]
     assert not any("program" in action["title"] for action in client.actions("a.cu", 0))
+    assert client.close() == 0
+
+
+@pytest.mark.parametrize("name", ["divergent", "last_warp", "matmul", "neighbour", "transpose"])
+def test_nothing_is_offered_twice_and_one_repair_comes_first(tmp_path: Path, name: str) -> None:
+    text = (DEMO / f"{name}.cu").read_text()
+    client = Client(tmp_path)
+    client.open("a.cu", text)
+    client.settled("a.cu", 1)
+    offered = [client.actions("a.cu", line) for line in range(text.count("\n"))]
+    titles = [[action["title"] for action in of_line] for of_line in offered]
+    assert all(len(set(each)) == len(each) for each in titles)
+    assert all(sum(title.startswith("Ignore") for title in each) <= 1 for each in titles)
+    assert any(action.get("isPreferred") for of_line in offered for action in of_line)
+    assert all(sum(bool(action.get("isPreferred")) for action in of_line) <= 1 for of_line in offered)
     assert client.close() == 0

@@ -336,6 +336,20 @@ def test_edits_behind_a_form_feed_land_where_the_client_means(plain: Client) -> 
     assert plain.diagnostics("a.cu", version) == []
 
 
+def test_letters_that_a_client_sends_in_another_order_are_the_word_that_was_typed(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1)
+    assert plain.diagnostics("a.cu", 1)
+    word = "__syncthreads();"
+    for number in (3, 9, 0, 15, 1, 2, 14, 4, 8, 5, 7, 6, 13, 10, 12, 11):
+        place = {"line": 3, "character": 13 + number}
+        changes = [{"range": {"start": place, "end": place}, "text": word[number]}]
+        document = {"uri": plain.uri("a.cu"), "version": 2 + number}
+        plain.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+    plain.wait(lambda m: m.get("params", {}).get("diagnostics") == [] and m["params"].get("version") == 17)
+    plain.quiet(0.5)
+    assert codes(plain)[-1] == []
+
+
 def test_exit_without_shutdown_is_an_error(plain: Client) -> None:
     assert plain.close(shutdown=False) == 1
 

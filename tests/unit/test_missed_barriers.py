@@ -36,6 +36,9 @@ def told(report: FileReport) -> dict[Status, str]:
         "if (p[t] > 0) __syncthreads();",
         "if (p[t] > 0) return; __syncthreads(); out[b * 256 + t] = 1;",
         "int i = p[t] & 1; if (i) __syncthreads(); else out[b * 256 + t] = 1;",
+        "for (int i = 0; i < 16; ++i) { __syncthreads(); if (p[i * 256 + t] > 3) break; }",
+        "for (int i = 0; i < 16; ++i) { __syncthreads(); if (p[t] > i) return; out[b * 256 + t] = i; }",
+        "int i = 0; do { __syncthreads(); if (p[t] == i) break; } while (++i < 9); out[b * 256 + t] = i;",
     ],
 )
 def test_contents_that_part_the_threads_of_a_block_are_the_condition(body: str) -> None:
@@ -55,6 +58,8 @@ def test_contents_that_part_the_threads_of_a_block_are_the_condition(body: str) 
         ("int i = 0; while (true) { int op = p[i]; if (!op) break; if (op == 3) { i = p[i + 1]; continue; }"
          " if (op == 1) __syncthreads(); ++i; }", 256),
         ("if (__any_sync(0xffffffff, p[t])) __syncwarp();", 256),
+        ("for (int i = 0; i < 16; ++i) { __syncthreads(); if (p[i] > 3) break; }", 256),
+        ("for (int i = 0; i < 16; ++i) { if (__syncthreads_or(p[i * 256 + t] > 3)) break; }", 256),
     ],
 )  # fmt: skip
 def test_what_all_threads_of_the_block_read_alike_parts_nobody(body: str, threads: int) -> None:
@@ -82,3 +87,48 @@ def test_a_kernel_with_a_missed_barrier_is_not_counted_as_race_free(body: str) -
 
 def test_the_others_are() -> None:
     assert "1 race-free" in totals(checked("__syncthreads();"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i < 16; ++i) { __syncthreads(); if (x[i * 256 + t] > .5f) break; }",
+        "float sum = 0; for (int i = 0; i < 16; ++i) { __syncthreads(); sum += x[t]; if (sum > 1) return; }",
+        "while (true) { __syncthreads(); x[b * 256 + t] *= .5f; if (x[b * 256 + t] < 1e-3f) break; }",
+    ],
+)
+def test_a_break_that_floats_decide_behind_the_barrier_is_in_doubt(body: str) -> None:
+    """The next round's barrier is missed: it was called race-free, with nothing told."""
+    kernel = f"__global__ void k(float* x) {{ int t = threadIdx.x, b = blockIdx.x; {body} }}\n"
+    report = check_text(Path("k.cu"), kernel + "void f(float* x) { k<<<8, 256>>>(x); }\n")
+    assert [*told(report)] == [Status.POSSIBLE]
+
+
+@pytest.mark.parametrize(
+    ("body", "parted"),
+    [
+        ("for (int i = 0; i < n; ++i) { if (p[b] < 3) break; grid.sync(); }", True),
+        ("for (int i = 0; i < n; ++i) { if (x[b] < .5f) break; grid.sync(); }", True),
+        ("if (x[b] < .5f) return; grid.sync();", True),
+        ("if (p[b]) grid.sync();", True),
+        ("for (int i = 0; i < p[b]; ++i) grid.sync();", True),
+        ("for (int i = 0; i < n; ++i) { if (p[0] < 3) break; grid.sync(); }", False),
+        ("for (int i = 0; i < p[n]; ++i) grid.sync();", False),
+        ("__shared__ int go; if (t == 0) go = *p; __syncthreads(); if (go) grid.sync();", False),
+        ("if (p[b]) { __syncthreads(); } grid.sync();", False),
+    ],
+)
+def test_blocks_that_decide_by_data_of_theirs_miss_a_barrier_of_the_grid(body: str, parted: bool) -> None:
+    text = f"""#include <cooperative_groups.h>
+__global__ void k(const float* x, const int* p, int n) {{
+  auto grid = cooperative_groups::this_grid();
+  int t = threadIdx.x, b = blockIdx.x;
+  {body}
+}}
+void f(float* x, int* p, int n) {{
+  void* a[] = {{&x, &p, &n}};
+  cudaLaunchCooperativeKernel((void*)k, dim3(16), dim3(64), a, 0, 0);
+}}
+"""
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors and bool(told(report)) is parted

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from lsprotocol import types as lsp
 
-from cuda_lsp.server.pygls_fixes import Documents, Protocol, Server
+from cuda_lsp.server.documents import Documents
+from cuda_lsp.server.pygls_fixes import Protocol, Server
 
 URI = Path("/fuzz/k.cu").as_uri()
 

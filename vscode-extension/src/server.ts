@@ -25,6 +25,7 @@ import type { Status } from "./status";
 import type { FileStatus } from "./verdict";
 
 const SCHEMES = ["file", "untitled", "vscode-vfs", "vsls"];
+const PICTURES = ["cuda-lsp.showBanks", "cuda-lsp.showIntervals"];
 export const LANGUAGES = ["cuda-cpp", "cuda"];
 
 /** A failed first start only goes to its log: `startClient` shows it, once and with the next step. */
@@ -149,7 +150,8 @@ export class Server implements vscode.Disposable {
         pictures: true,
         settings: settingsFor(this.manifest, undefined),
       },
-      markdown: { isTrusted: false, supportHtml: false },
+      // Hovers quote the workspace's code: what it could write into them are links that draw pictures.
+      markdown: { isTrusted: { enabledCommands: PICTURES }, supportHtml: false },
       middleware: {
         handleWorkDoneProgress: (token, params, next) => {
           this.progress.handle(token, params, next);

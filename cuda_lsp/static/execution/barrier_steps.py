@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cuda_lsp.ir.deciding import deciding
 from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.clocks import WarpClock
@@ -72,6 +73,7 @@ def _block_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mas
     machine.clock = tuple([c + p for c, p in zip(machine.clock, present, strict=True)])
     if s.scope is BarrierScope.GRID:
         machine.grid_clock += 1
+        _check_blocks(machine, s)
 
 
 def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
@@ -97,6 +99,21 @@ def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
         reason = None if sure else machine.doubt or "a condition that depends on data"
         machine.path.divergences.append(Divergence(s, base + present, absent, exited, reason))
         return
+
+
+def _check_blocks(machine: Execution, s: Barrier) -> None:
+    """Blocks that decide otherwise, by data of theirs, whether they come to a barrier of the grid.
+
+    A path has all of them decide alike.
+    """
+    known = machine.path.by_block
+    if not known or machine.blocks < 2 or any(d.barrier is s for d in machine.path.divergences):
+        return
+    for condition in deciding(machine.facts.kernel.body, s.site.range):
+        if id(condition) in known:
+            present, absent = 0, machine.trace.threads
+            machine.path.divergences.append(Divergence(s, present, absent, False, known[id(condition)]))
+            return
 
 
 def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, named: Flags | bool) -> None:

@@ -117,9 +117,11 @@ class Execution:
         other = ~np.equal(high, 0) if outcome else np.equal(low, 0)
         return other if np.asarray(other).shape in ((), mask.may.shape) else True
 
-    def choose(self, condition: Data, text: str) -> bool:
-        """Decide a block-uniform unknown condition for this path."""
+    def choose(self, s: ir.If | ir.Loop, condition: Data, text: str) -> bool:
+        """Decide the block-uniform unknown condition of ``s`` for this path, for all blocks alike."""
         made = len(self.path.choices)
+        if condition.spread is Spread.BLOCK:
+            self.path.by_block[id(s)] = condition.reason
         outcome = self.planned[made] if made < len(self.planned) else True
         self.path.choices.append((outcome, f"{text} ({condition.reason})"))
         self.path.chosen.append(condition.drawn)

@@ -190,6 +190,8 @@ class Path:
     choices: list[tuple[bool, str]] = field(factory=list[tuple[bool, str]])
     chosen: list[Drawn | None] = field(factory=list["Drawn | None"])
     """For every choice: the number that was drawn when it is true."""
+    by_block: dict[int, str] = field(factory=dict[int, str])
+    """Why, by ``id()``, of the statements whose condition blocks may decide otherwise than one another."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
     orders: dict[tuple[int, int], Order] = field(factory=dict[tuple[int, int], Order])

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from attrs import evolve
+
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
@@ -28,7 +30,7 @@ def missed_by_leavers_only(query: Query, events: Sequence[Event]) -> bool:
     relation = Relation()
     facts = related(query.where, relation)
     shared = shared_level(relation)
-    placed = [p for p in _barriers(events, ()) if p[0].scope.of_blocks]
+    placed = [p for p in _barriers(events, (), t.TRUE) if p[0].scope.of_blocks]
     for i, (barrier, rounds) in enumerate(placed):
         if t.level_of(barrier.guard) <= Level.BLOCK:
             continue
@@ -44,12 +46,19 @@ def missed_by_leavers_only(query: Query, events: Sequence[Event]) -> bool:
     return True
 
 
-def _barriers(events: Sequence[Event], rounds: tuple[Term, ...]) -> Iterator[_Placed]:
+def passed_barriers(events: Sequence[Event]) -> list[BarrierEvent]:
+    """Every barrier, those of loops where the loops stand, with all that a thread needs to come to it."""
+    return [barrier for barrier, _ in _barriers(events, (), t.TRUE)]
+
+
+def _barriers(events: Sequence[Event], rounds: tuple[Term, ...], inside: Term) -> Iterator[_Placed]:
+    """``inside``: that no ``break`` of a loop around has ended it in a round before."""
     for event in events:
         if isinstance(event, BarrierEvent):
-            yield event, rounds
+            yield evolve(event, guard=t.and_(event.guard, inside)), rounds
         elif isinstance(event, LoopEvent):
-            yield from _barriers(event.events, (*rounds, event.iterator))
+            there = t.le(event.iterator, event.exit) if event.left else t.TRUE
+            yield from _barriers(event.events, (*rounds, event.iterator), t.and_(inside, there))
 
 
 def _in_any_round(guard: Term, rounds: Sequence[Term]) -> Term:

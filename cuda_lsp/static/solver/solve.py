@@ -28,7 +28,7 @@ from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.copies import endless_copies, own_copies
-from cuda_lsp.static.solver.exits import missed_by_leavers_only
+from cuda_lsp.static.solver.exits import missed_by_leavers_only, passed_barriers
 from cuda_lsp.static.solver.owned_rows import within_their_rows
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Query
@@ -39,7 +39,7 @@ from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites,
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.intervals import TooManyPairs, barriers, unfinished_copies
+from cuda_lsp.static.symbolic.intervals import TooManyPairs, unfinished_copies
 from cuda_lsp.static.symbolic.launch import Setting, setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
@@ -202,7 +202,7 @@ class _Refinement:
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
-        attempt.others += parted.divergences(query, barriers(summary.events), attempt.not_settled)
+        attempt.others += parted.divergences(query, passed_barriers(summary.events), attempt.not_settled)
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events)
         if not launch.assumed:

@@ -94,8 +94,9 @@ class LoopEvent:
     """``iterator`` counts rounds from 0; round k runs when ``runs`` (a term in ``iterator``).
 
     ``exit``: the round that was not completed (= number of completed rounds), an application whose
-    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``. ``begun``: something
-    may happen in that round, before a ``break`` or in the test that ends the loop.
+    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``, and not that no round
+    before has left the loop. ``begun``: something may happen in that round, before a ``break`` or in the test
+    that ends the loop. ``left``: a ``break`` or ``return`` may end it.
     """
 
     iterator: Term
@@ -104,6 +105,7 @@ class LoopEvent:
     events: tuple[Event, ...]
     site: Site
     begun: bool = False
+    left: bool = False
 
 
 Event = Access | BarrierEvent | CopyEvent | TicketEvent | LoopEvent

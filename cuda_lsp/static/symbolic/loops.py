@@ -193,7 +193,8 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
         k, runs, leaving, exit_round, dict(zip(outer_iterators, formals, strict=True)), formals
     )
     begun = bool(leaves) or any(not isinstance(s, ir.Assign) for s in loop.test)
-    walker.events.append(LoopEvent(k, t.and_(inside, runs), exit_round, events, loop.site, begun))
+    happens = t.and_(inside, runs)
+    walker.events.append(LoopEvent(k, happens, exit_round, events, loop.site, begun, left=bool(leaves)))
     _leave(walker, entry, at_header, k, exit_round, runs, list(zip(conditions, leaves, strict=True)), loop)
     rounds = None if leaves else _rounds(k, runs)
     if rounds is not None:

@@ -55,6 +55,7 @@ async function figure1(page) {
   await shoot(page, "2-witness");
   await leaveHover(page);
 
+  report.ui.preview = await preview(page);
   await goToEndOfLine(page, config.storeLine, config.storeEnd);
   await page.keyboard.press("Enter");
   await page.keyboard.type("__syncthreads();", { delay: 15 });
@@ -82,6 +83,44 @@ async function figure1(page) {
   await shoot(page, "4-problems");
 }
 
+/** The repair of the race in VS Code's preview of it, which is then discarded: the rows of the preview. */
+async function preview(page) {
+  const repair = page.locator(".action-widget .monaco-list-row", { hasText: "Insert __syncthreads" }).first();
+  const panel = page.locator(".bulk-edit-panel");
+  await insist(async () => {
+    await goToEndOfLine(page, config.storeLine + 1, 5);
+    await page.keyboard.press("Control+.");
+    await repair.waitFor({ timeout: SOON });
+    await repair.hover({ timeout: SOON });
+    await page.keyboard.press("Control+Enter");
+  }, visible(panel.locator(".monaco-list-row").first()));
+  const rows = await panel.locator(".monaco-list-row").allInnerTexts();
+  await shoot(page, "2-preview");
+  await insist(() => clickIfThere(panel.getByRole("button", { name: "Discard" })), hidden(panel));
+  return rows;
+}
+
+/** What the menu of the editor has for a kernel; its run is clicked until the editor has sent the command. */
+async function editorMenu(page) {
+  const item = page.locator(".monaco-menu .action-label", { hasText: "Run Dynamic Check of the Kernel" });
+  const runs = () => (wire().match(/"cuda-lsp\.runDynamicCheck","arguments":\["[^"]*",\d+\]/g) ?? []).length;
+  let labels;
+  await insist(async () => {
+    if (runs() > 0) return;
+    await page.keyboard.press("Escape");
+    await page.locator(".view-line", { hasText: "out[id]" }).first().click({ button: "right", timeout: SOON, position: { x: 60, y: 8 } });
+    await item.waitFor({ timeout: SOON });
+    labels = await page.locator(".monaco-menu .action-label").allInnerTexts();
+    await shoot(page, "6-menu");
+    await clickIfThere(item);
+  }, () => until("the check that the menu asks for", () => runs() > 0, SOON));
+  return labels;
+}
+
+/** The pictures in the gutter. */
+const gutter = (page) => page.evaluate(() => [...document.querySelectorAll(".monaco-editor .cgmr")]
+  .map((element) => getComputedStyle(element).backgroundImage));
+
 /** "Run dynamic check" clicked: once to its end, once cancelled while a kernel spins. */
 async function dynamic(page) {
   await showTab(page, "figure1.cu", /neighbour/);
@@ -106,6 +145,8 @@ async function dynamic(page) {
   report.ui.confirmedHover = await hover(page, "confirmed");
   await shoot(page, "6-confirmed");
   await leaveHover(page);
+  report.ui.gutter = await gutter(page);
+  report.ui.menu = await editorMenu(page);
   mark("confirmed");
 
   const file = page.locator(".quick-input-list .monaco-list-row", { hasText: "slow.cu" }).first();
