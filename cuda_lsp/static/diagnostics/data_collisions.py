@@ -6,9 +6,12 @@ bounds never overlap for different threads, or one thread alone executes both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.owned_stretches import owned
 from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, Spread, Ticket, bounds_of
 
@@ -30,6 +33,18 @@ def data_collision(
         return None
     weak = [x for x in (a.offset, b.offset, a.doubt, b.doubt) if isinstance(x, Data) and x.weak]
     return weak[0] if weak else unknown
+
+
+def all_apart(accesses: Iterable[Access], lanes: slice, agent: Lanes) -> bool:
+    """By the bounds of their addresses no two agents touch one byte, in whichever of these accesses."""
+    ranges: list[tuple[Lanes, Lanes, Lanes]] = []
+    for access in accesses:
+        found = _range(access, lanes, agent, _active(access, lanes))
+        if found is None:
+            return False
+        ranges.append(found)
+    low, high, agents = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
+    return owned(low, high, agents)
 
 
 def _active(a: Access, lanes: slice) -> Flags:
@@ -57,18 +72,25 @@ def _apart(a: Access, b: Access, lanes: slice, agent: Lanes, active_a: Flags, ac
     """The byte ranges of different agents never overlap, by their bounds."""
     ranges: list[tuple[Lanes, Lanes, Lanes]] = []
     for access, active in ((a, active_a), (b, active_b)):
-        low, high = bounds_of(access.offset)
-        if low is None or high is None:
+        found = _range(access, lanes, agent, active)
+        if found is None:
             return False
-        low, high = np.asarray(low, np.int64), np.asarray(high, np.int64)
-        shape = access.may.shape
-        if max(low.ndim, high.ndim) > 1:
-            return False
-        low = np.broadcast_to(low, shape[-1:])[lanes][active]
-        high = np.broadcast_to(high, shape[-1:])[lanes][active] + access.size
-        ranges.append((low, high, agent[active]))
+        ranges.append(found)
     (low_a, high_a, agent_a), (low_b, high_b, agent_b) = ranges
     if len(low_a) > budgets.MOST_COMPARED_LANES or len(low_b) > budgets.MOST_COMPARED_LANES:
         return bool(low_a.min() >= high_b.max() or low_b.min() >= high_a.max())
     overlap = (low_a[:, None] < high_b) & (low_b < high_a[:, None]) & (agent_a[:, None] != agent_b)
     return not overlap.any()
+
+
+def _range(access: Access, lanes: slice, agent: Lanes, active: Flags) -> tuple[Lanes, Lanes, Lanes] | None:
+    """The bytes that each active lane may touch, from and to, and whose they are; None: nobody knows."""
+    low, high = bounds_of(access.offset)
+    if low is None or high is None:
+        return None
+    low, high = np.asarray(low, np.int64), np.asarray(high, np.int64)
+    if max(low.ndim, high.ndim) > 1:
+        return None
+    shape = access.may.shape[-1:]
+    first = np.broadcast_to(low, shape)[lanes][active]
+    return first, np.broadcast_to(high, shape)[lanes][active] + access.size, agent[active]

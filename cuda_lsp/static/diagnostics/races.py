@@ -7,6 +7,7 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, product
@@ -20,7 +21,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.comparing import Comparing
-from cuda_lsp.static.diagnostics.data_collisions import data_collision
+from cuda_lsp.static.diagnostics.data_collisions import all_apart, data_collision
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
@@ -249,6 +250,8 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
     for one, other in combinations_with_replacement(places.values(), 2):
         if group.comparing.over(looks=0):
             break
+        if _at_once_apart([a for _, a in (one if one is other else (*one, *other))], group):
+            continue
         found = _doubtful_pair(trace, _pairs(one, other), group, path)
         if found is None:
             continue
@@ -265,6 +268,19 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
             yield Race(a, b, Status.POSSIBLE, group.between_blocks, None, doubt.reason)
     if group.comparing.over(looks=0):
         trace.not_decided(f"array {accesses[0].array.name}: comparing all accesses takes too long")
+
+
+def _at_once_apart(accesses: list[Access], group: Group) -> bool:
+    """As many pairs as the rounds of two loops have, none of which meets, by bounds of their addresses."""
+    stretches = len(accesses) * (group.lanes.stop - group.lanes.start)
+    hurried = group.comparing.until < math.inf and stretches > budgets.MOST_STRETCHES_WAITED_FOR
+    if len(accesses) <= 2 or hurried or any(a.drawn is not None for a in accesses):
+        return False
+    if not any(isinstance(a.offset, Data) for a in accesses) or not any(a.mode.writes for a in accesses):
+        return False
+    if group.comparing.over(looks=len(accesses), cells=stretches):
+        return False
+    return all_apart(accesses, group.lanes, group.agent)
 
 
 def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:

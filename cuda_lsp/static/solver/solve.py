@@ -46,6 +46,8 @@ from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.values import forget
 
+_NESTED = "the kernel's expressions nest too deeply for the solver"
+
 _lock = Lock()  # Z3's global context and the term table are not thread-safe
 
 
@@ -94,6 +96,7 @@ class _Refinement:
             tuple(merged.assumptions),
             frozenset(merged.not_settled),
             merged.mixed,
+            merged.wants_time and not merged.decided,
         )
 
     @property
@@ -109,11 +112,14 @@ class _Refinement:
 
     def _settled(self, launch: LaunchConfig) -> Attempt:
         """Loops in closed form; what that leaves open is executed; then loops of barriers round by round."""
-        attempt = self._attempt(launch, 0)
+        where = setting(self.kernel, launch, self.gpu)
+        attempt = self._attempt(launch, where, self._summary(where, 0), glance=True)
         self._run_what_is_open(launch, attempt)
         self._run_to_barriers(launch, attempt)
         if attempt.open:
-            attempt = attempt.better_of(self._attempt(launch, budgets.UNROLLED_ROUNDS))
+            by_rounds = self._summary(where, budgets.UNROLLED_ROUNDS)
+            if isinstance(by_rounds, Summary) and by_rounds.unrolled:  # else it says nothing new
+                attempt = attempt.better_of(self._attempt(launch, where, by_rounds, glance=False))
         attempt.findings = {
             sites: within_their_rows(self.kernel, launch, found) for sites, found in attempt.findings.items()
         }
@@ -151,21 +157,35 @@ class _Refinement:
     ) -> dict[Sites, Diagnosis]:
         return races_by_running(self.kernel, launch, self.gpu, wanted, until, glance=glance)
 
-    def _attempt(self, launch: LaunchConfig, unroll: int) -> Attempt:
-        attempt = Attempt()
-        where = setting(self.kernel, launch, self.gpu)
+    def _summary(self, where: Setting, unroll: int) -> Summary | str:
+        """The kernel in this setting, or why there is no summary of it. ``unroll`` as in ``summarise``."""
         try:
-            summary = summarise(self.kernel, where.axes, where.arguments, unroll, self.deadline)
-            attempt.reasons.update(dict.fromkeys(summary.reasons))
+            return summarise(self.kernel, where.axes, where.arguments, unroll, self.deadline)
+        except TooLarge as error:
+            return str(error)
+        except RecursionError:
+            return _NESTED
+
+    def _attempt(
+        self, launch: LaunchConfig, where: Setting, summary: Summary | str, *, glance: bool
+    ) -> Attempt:
+        attempt = Attempt()
+        if isinstance(summary, str):
+            attempt.reasons[summary] = None
+            attempt.ended |= {summary} - {_NESTED}
+            return attempt
+        attempt.reasons.update(dict.fromkeys(summary.reasons))
+        try:
             summary = _with_sizes(summary, where)
             own = unfinished_copies(summary, self.gpu.warp_size)
             apart = ticketed(self.kernel, launch, self.gpu)
             candidates = problems(self.kernel, summary, where, self.gpu, self.stats, self.deadline, apart)
-        except (TooLarge, TooManyPairs) as error:
+        except TooManyPairs as error:
             attempt.reasons[str(error)] = None
+            attempt.ended.add(str(error))
             return attempt
         except RecursionError:
-            attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
+            attempt.reasons[_NESTED] = None
             return attempt
         query = Query(self.kernel, where, summary, self.budget.query, self.deadline, self.stats)
         attempt.reasons.update(dict.fromkeys(own_copies(own, query)))
@@ -176,7 +196,7 @@ class _Refinement:
             text = f"its assertions do not hold when the block is {launch.block}: no thread runs"
             attempt.reasons[text] = None
             return attempt
-        if not unroll:
+        if glance:
             attempt.findings.update(self._glance(launch, candidates, query))
         sizes = not_negative(_sizes_that_matter(candidates, summary))
         attempt.assumptions.update(dict.fromkeys(sizes))

@@ -172,7 +172,7 @@ class Summary:
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
-    left of them, with the parameters in it.
+    left of them, with the parameters in it. ``unrolled``: some loop was walked round by round.
     """
 
     events: tuple[Event, ...]
@@ -190,3 +190,4 @@ class Summary:
     limits: Mapping[str, Fact] = field(factory=dict[str, Fact])
     invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
     set: frozenset[Array] = frozenset()
+    unrolled: bool = False

@@ -68,6 +68,7 @@ def _unrolled(walker: Walker, loop: ir.Loop) -> bool:
                 walker.rejoin(loop.label, known)
                 if outer_break:
                     walker.left[loop.label] = outer_break
+                walker.unrolled = True
                 return True
             if condition is not t.TRUE:
                 break

@@ -117,11 +117,15 @@ class State:
 
 @define
 class Scene:
-    """One walk of a kernel under one launch. ``unroll``: rounds of a loop walked one by one (0: none)."""
+    """One walk of a kernel under one launch. ``unroll``: rounds of a loop walked one by one (0: none).
+
+    ``unrolled``: some loop was.
+    """
 
     axes: Mapping[ir.Axis, Term]
     arguments: Mapping[Var, Value]
     unroll: int = 0
+    unrolled: bool = False
     state: State = field(factory=State)
     path: Term = t.TRUE
     assumed: Term = t.TRUE

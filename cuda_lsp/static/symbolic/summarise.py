@@ -68,6 +68,7 @@ def summarise(
         walker.limits,
         walker.invariants,
         stored,
+        walker.unrolled,
     )
 
 
