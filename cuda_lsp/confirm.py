@@ -23,9 +23,11 @@ from cuda_lsp.dynamic.job import (
     EngineKind,
     Parameter,
     Piece,
+    Places,
     Shape,
     Trial,
     is_wanted,
+    places_of,
 )
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.observations.notes import ending
@@ -40,6 +42,7 @@ from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import (
     RACES,
+    Code,
     Dim3,
     FileReport,
     Finding,
@@ -90,6 +93,7 @@ def job_for(
 ) -> CheckJob:
     """What to run for one kernel."""
     options = chosen(options, settings)
+    trials, untried = _trials(kernel, report, settings)
     return CheckJob(
         path=path,
         text=text + (kernel.instantiated_by or asked_for(path, report.name)),
@@ -98,7 +102,7 @@ def job_for(
         mangled=kernel.mangled,
         range=report.range,
         parameters=_filled_parameters(kernel, report),
-        trials=_trials(kernel, report, settings),
+        trials=trials,
         options=compile_options(settings, path),
         cache=cache_folder(),
         engine=options.engine,
@@ -106,7 +110,8 @@ def job_for(
         detail=options.detail,
         all_blocks=options.all_blocks,
         watch=options.watch_all or not proved_free(report),
-        suspects=tuple(map(_places, filter(_is_suspected, report.findings))),
+        suspects=tuple(map(places_of, filter(_is_suspected, report.findings))),
+        untried=untried,
         proved=frozenset() if options.watch_all else run_needs.proved_sites(kernel, report),
         shapes=kernel_shapes(kernel),
         seed=options.seed,
@@ -266,29 +271,53 @@ def endings_of(result: CheckResult, report: KernelReport) -> tuple[ToolError, ..
     return tuple(found.values())
 
 
-def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:
-    """The launches of the source, then one run for each condition that findings need."""
+def _trials(
+    kernel: Kernel, report: KernelReport, settings: Settings
+) -> tuple[tuple[Trial, ...], dict[Places, str]]:
+    """The launches of the source, then one run for each condition that findings need; what none can show."""
     launches = _different(report.launches) or [LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT)]
-    trials = [Trial(launch, _scalars(kernel, launch), "the launch") for launch in launches]
+    none: frozenset[Places] = frozenset()
+    trials = [Trial(launch, _scalars(kernel, launch), "the launch", shows=none) for launch in launches]
+    untried: dict[Places, str] = {}
     for finding in sorted(filter(_is_sought, report.findings), key=lambda f: _TRIED.index(f.status)):
         trial = _under_condition(kernel, finding, finding.launch or launches[0])
         known = next((k for k, other in enumerate(trials) if _same(trial, other)), None)
-        if known is not None:
-            blocks = tuple(sorted({*trials[known].blocks, *trial.blocks}))
-            trials[known] = evolve(trials[known], blocks=blocks)
+        if beyond := _beyond(kernel, finding, trial):
+            untried[places_of(finding)] = beyond
+        elif known is not None:
+            trials[known] = _both(trials[known], trial)
         elif len(trials) < _MAX_TRIALS:
             trials.append(trial)
-    return tuple(_sized(kernel, trial, settings) for trial in trials)
+        else:
+            untried[places_of(finding)] = f"{_MAX_TRIALS} runs are made at most"
+    return tuple(_sized(kernel, trial, settings) for trial in trials), untried
+
+
+def _both(one: Trial, other: Trial) -> Trial:
+    """A run that shows what either does; their inputs are the same."""
+    return evolve(
+        one,
+        blocks=tuple(sorted({*one.blocks, *other.blocks})),
+        shows=(one.shows or frozenset()) | (other.shows or frozenset()),
+        enough=tuple(sorted({*one.enough, *other.enough})),
+    )
+
+
+def _beyond(kernel: Kernel, finding: Finding, trial: Trial) -> str:
+    """Why a run is too small for what a race was found with; "": it is not."""
+    witness = finding.witness
+    if witness is None:
+        return ""
+    large = [f"`{n}` == {v}" for n, v in _needed(kernel, finding).items() if abs(v) > _LARGEST_ARGUMENT]
+    if large:
+        return f"it needs {large[0]}, and arguments are {_LARGEST_ARGUMENT:,} at most"
+    if witness.blocks is not None and not trial.blocks:
+        return f"it needs block {witness.blocks[1]}, which the grid of the run lacks"
+    return ""
 
 
 def _is_suspected(finding: Finding) -> bool:
     return finding.code in RACES and finding.status in _TRIED
-
-
-def _places(finding: Finding) -> tuple[SourceRange, SourceRange]:
-    """The two of a race."""
-    other = finding.related[0].site if finding.related else finding.site
-    return other.range, finding.site.range
 
 
 def _is_sought(finding: Finding) -> bool:
@@ -304,12 +333,19 @@ def _different(launches: Sequence[LaunchConfig]) -> list[LaunchConfig]:
     return list(found.values())[:_MAX_LAUNCHES]
 
 
+def _needed(kernel: Kernel, finding: Finding) -> dict[str, int]:
+    """The arguments that a race was found with, where it does not hold for all."""
+    witness = finding.witness
+    if witness is None or finding.status is Status.PROVED:
+        return {}
+    names = {p.name for p in kernel.params if isinstance(p.type, Int)}
+    return {n: v for n, v in {**witness.arguments, **witness.values}.items() if n in names}
+
+
 def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> Trial:
     """A run in which the finding's condition holds."""
-    names = {p.name for p in kernel.params if isinstance(p.type, Int)}
     witness = finding.witness if finding.status is not Status.PROVED else None
-    values = {**witness.arguments, **witness.values} if witness is not None else {}
-    values = {n: v for n, v in values.items() if n in names and abs(v) <= _LARGEST_ARGUMENT}
+    values = {n: v for n, v in _needed(kernel, finding).items() if abs(v) <= _LARGEST_ARGUMENT}
     scalars = {**_scalars(kernel, launch), **values}
     # What only a possible race needs may be what the program never does: a scatter by a permutation.
     cells = witness.contents if witness is not None and finding.status is Status.CONDITIONAL else ()
@@ -319,8 +355,13 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     blocks = finding.witness.blocks if finding.witness is not None else None
     launch, numbers = _reaching(launch, blocks or ())
     needs = "data" if contents or cells else "blocks" if numbers else "launch"
-    why = finding.condition or f"the {needs} that line {finding.site.range.start.line} depends on"
-    return Trial(launch, scalars, why, contents, cells, blocks=numbers)
+    why = (finding.condition or "").removeprefix(
+        "for example "
+    ) or f"the {needs} that line {finding.site.range.start.line} depends on"
+    shared = finding.code in (Code.SHARED_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS)
+    enough = tuple(sorted(set(numbers))) or ((0,) if shared else (0, 1))
+    shows = frozenset({places_of(finding)})
+    return Trial(launch, scalars, why, contents, cells, blocks=numbers, shows=shows, enough=enough)
 
 
 def _reaching(launch: LaunchConfig, blocks: Sequence[Dim3]) -> tuple[LaunchConfig, tuple[int, ...]]:
@@ -331,7 +372,9 @@ def _reaching(launch: LaunchConfig, blocks: Sequence[Dim3]) -> tuple[LaunchConfi
     if launch.grid is None:
         x, y, z = (max(n, 1 + max(block[k] for block in blocks)) for k, n in enumerate(grid))
         grid = (x, y, z)
-    if any(b >= n for block in blocks for b, n in zip(block, grid, strict=True)) or prod(grid) > _MOST_BLOCKS:
+        if prod(grid) > _MOST_BLOCKS:
+            return launch, ()
+    if any(b >= n for block in blocks for b, n in zip(block, grid, strict=True)):
         return launch, ()
     return evolve(launch, grid=grid), tuple(linear_index(b, grid) for b in blocks)
 

@@ -6,12 +6,14 @@ the result, never an exception, except for mistakes of ours.
 
 from __future__ import annotations
 
+import enum
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from math import prod
 from pathlib import Path
 
 from attrs import define, evolve, field
@@ -31,14 +33,22 @@ from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.instrumentation.synchronisation import meets_in_clusters
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Preparation, Trial, TrialResult
+from cuda_lsp.dynamic.job import (
+    CheckJob,
+    CheckResult,
+    EngineKind,
+    Places,
+    Preparation,
+    Trial,
+    TrialResult,
+)
 from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.ptx.directives import cluster_of
 from cuda_lsp.dynamic.ptx.names import comparable
 from cuda_lsp.dynamic.runs import Argument, Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
-from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
+from cuda_lsp.model import Dim3, LaunchConfig
 
 Progress = Callable[[str], None]
 
@@ -50,7 +60,17 @@ LONE = (
 _GROWTHS = 4
 _MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
 _WHOLE = 1 << 16  # threads of a launch that the emulator runs whole where a sample showed nothing
+_FEWER = 3  # times fewer blocks are worth a run of their own, where one of all does not end in time …
+_BEFORE = 0.6  # … which then has this share of its time
 _LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
+
+
+class _Look(enum.Enum):
+    """Which blocks are checked."""
+
+    SAMPLE = "some, and those of witnesses"
+    ALL = "all"
+    ENOUGH = "those that it takes to see a race"
 
 
 class Engines:
@@ -119,6 +139,7 @@ class _Check:
     chosen: Callable[[Engine], None]
     seen: Callable[[CheckResult], None]
     end: float = field(init=False)
+    _large: tuple[LaunchConfig, Mapping[str, int], dict[str, int]] | None = None
     _made: tuple[tuple[Trial, dict[str, int], int], tuple[Argument, ...]] | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -170,14 +191,24 @@ class _Check:
             notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
         if cluster_of(plain.module.entries[entry]) is None and meets_in_clusters(plain.module, entry):
             notes = (*notes, LONE)
-        result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
+        result = CheckResult(
+            job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers, untried=job.untried
+        )
         self._foresee_banks(engine, later)
         for number, trial in enumerate(job.trials):
             if number and (self.left <= 0 or not engine.usable):
                 return evolve(result, left=len(job.trials) - number)
-            last = number == len(job.trials) - 1
-            outcome = self._run(engine, plain, entry, sites, trial, share=_SHARE if last else _SHARE / 2)
+            share = _SHARE if number == len(job.trials) - 1 else _SHARE / 2
+            narrowed = self._narrowed(engine, plain, entry, trial)
+            first = _BEFORE * share if narrowed else share
+            outcome = self._run(engine, plain, entry, sites, trial, share=first)
+            if outcome.blocks_total == 0 and not narrowed:
+                raise MemoryError
             result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
+            for fewer in narrowed if outcome.failure else ():
+                self.seen(result)
+                if unseen(trial.shows or (), result) and self.left > 0:
+                    result = self._further(result, engine, plain, entry, fewer, share)
             self.seen(result)
         if isinstance(engine, EmulatorEngine):
             result = evolve(result, notes=(*result.notes, *remarks()))
@@ -192,6 +223,46 @@ class _Check:
         self.seen(result)
         return self._sought(result, engine, plain, entry)
 
+    def _narrowed(
+        self, engine: Engine, compiled: CompiledModule, entry: str, trial: Trial
+    ) -> tuple[Trial, ...]:
+        """Runs of those blocks alone that can show what it is to show, and of the first of them alone.
+
+        Both come further in the same time, and one block keeps nothing for others. None: they are not much
+        fewer.
+        """
+        if not isinstance(engine, EmulatorEngine) or not trial.shows or not trial.enough:
+            return ()
+        if engine.translated(compiled.ptx, entry).grid_wide:
+            return ()
+        launch = with_grid(trial.launch)
+        sample = None if self.job.all_blocks else _blocks(launch, trial, engine)
+        count = prod(launch.grid or (1, 1, 1)) if sample is None else len(sample)
+        chosen = dict.fromkeys((trial.enough, trial.enough[:1]))
+        return tuple(_of(trial, few) for few in chosen if count >= _FEWER * len(few))
+
+    def _too_large(self, engine: Engine) -> RunOutcome:
+        """Of a run that took all the memory there is, of which nothing is known."""
+        why = f"the kernel needs more than {self.job.memory >> 20} MiB to be emulated in so many blocks"
+        return RunOutcome(engine.device, 0.0, 0, 0, failure=why)
+
+    def _further(
+        self,
+        result: CheckResult,
+        engine: Engine,
+        compiled: CompiledModule,
+        entry: str,
+        trial: Trial,
+        share: float,
+    ) -> CheckResult:
+        """With what fewer blocks show of a run that did not come to its end in time."""
+        outcome = self._run(engine, compiled, entry, result.sites, trial, share=share, look=_Look.ENOUGH)
+        known = {race.sites for other in result.results for race in other.races.races}
+        if {race.sites for race in outcome.races} - known:
+            return evolve(result, results=(*result.results, TrialResult(trial, outcome)))
+        how = "did not come to its end either" if outcome.failure else "came to its end, and showed no more"
+        return evolve(result, notes=(*result.notes, f"the run for {trial.why} {how}"))
+
     def _sought(
         self, result: CheckResult, engine: Engine, compiled: CompiledModule, entry: str
     ) -> CheckResult:
@@ -202,21 +273,25 @@ class _Check:
             spent = self.left <= 0 or time.monotonic() - begun >= _SOUGHT * job.deadline
             return not spent and engine.usable and unseen(job.suspects, result)
 
-        def sought(trial: Trial, how: str, seed: int, backwards: bool = False, whole: bool = False) -> None:
+        def sought(
+            trial: Trial, how: str, seed: int, backwards: bool = False, look: _Look = _Look.SAMPLE
+        ) -> None:
             nonlocal result
             outcome = self._run(
                 engine, compiled, entry, result.sites, trial, share=_SOUGHT,
-                seed=seed, backwards=backwards, whole=whole,
+                seed=seed, backwards=backwards, look=look,
             )  # fmt: skip
             known = {race.sites for other in result.results for race in other.races.races}
-            if outcome.failure is None and {race.sites for race in outcome.races} - known:
+            if (outcome.failure is None or _is_late(outcome)) and {
+                race.sites for race in outcome.races
+            } - known:
                 found = TrialResult(evolve(trial, why=f"{trial.why}, {how}"), outcome)
                 result = evolve(result, results=(*result.results, found))
 
         wider = [trial for trial in job.trials if self._leaves_out(trial, engine)]
         whole = 0
         while whole < len(wider) and goes_on():
-            sought(wider[whole], "with all blocks", job.seed, whole=True)
+            sought(wider[whole], "with all blocks", job.seed, look=_Look.ALL)
             whole += 1
         while made < _MOST_SOUGHT and goes_on():
             trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)
@@ -240,6 +315,13 @@ class _Check:
         if known is None or known[0] != key:
             known = self._made = key, arguments(self.job.parameters, trial, sizes, seed)
         return known[1]
+
+    def _sizes(self, trial: Trial) -> dict[str, int]:
+        """Bytes of each buffer for a first attempt: as many as it took before, if it was tried."""
+        first = first_sizes(self.job.parameters, trial)
+        if self._large is None or self._large[:2] != (trial.launch, trial.scalars):
+            return first
+        return {name: max(size, self._large[2].get(name, 0)) for name, size in first.items()}
 
     def _foresee_banks(self, engine: Engine, later: Future[CompiledModule]) -> None:
         """While races are looked for, a GPU's code for bank conflicts is assembled."""
@@ -280,7 +362,7 @@ class _Check:
         job: CheckJob,
         banks: bool,
         backwards: bool = False,
-        whole: bool = False,
+        look: _Look = _Look.SAMPLE,
     ) -> KernelRun:
         """What the engine is asked to do, still without arguments and deadline."""
         trial = _in_clusters(trial, cluster_of(compiled.module.entries[entry]))
@@ -294,7 +376,7 @@ class _Check:
             arguments=(),
             sites=sites,
             watch=watched(job, sites),
-            blocks=None if job.all_blocks or whole else _blocks(launch, trial, engine),
+            blocks=self._looked_at(launch, trial, engine, look),
             detail=job.detail,
             races=not banks,
             banks=banks,
@@ -302,6 +384,13 @@ class _Check:
             lock_step=job.lock_step,
             backwards=backwards,
         )
+
+    def _looked_at(
+        self, launch: LaunchConfig, trial: Trial, engine: Engine, look: _Look
+    ) -> tuple[int, ...] | None:
+        if look is _Look.ENOUGH:
+            return trial.enough
+        return None if self.job.all_blocks or look is _Look.ALL else _blocks(launch, trial, engine)
 
     def _run(
         self,
@@ -314,26 +403,54 @@ class _Check:
         share: float = _SHARE,
         seed: int | None = None,
         backwards: bool = False,
-        whole: bool = False,
+        look: _Look = _Look.SAMPLE,
     ) -> RunOutcome:
         job = self.job if seed is None else evolve(self.job, seed=seed)
-        request = self._request(engine, compiled, entry, sites, trial, job, banks, backwards, whole)
+        request = self._request(engine, compiled, entry, sites, trial, job, banks, backwards, look)
         trial = evolve(trial, launch=request.launch)
-        sizes = first_sizes(job.parameters, trial)
+        sizes = self._sizes(trial)
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
-            made = self._arguments(trial, sizes, job.seed)
+            before = outcome
             seconds = min(job.running, max(_LEAST, self.left * share))
             try:
+                made = self._arguments(trial, sizes, job.seed)
                 outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
+            except MemoryError:  # of the emulator
+                outcome = before or self._too_large(engine)
+                break
             except EngineUnavailable as problem:
                 raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
             larger = grown(sizes, outcome)
+            if _is_late(outcome):  # another one would not come as far, and the one before came further
+                outcome = _came_further(before, outcome)
+                break
             if larger is None or self.left <= 0:
                 break
             sizes = larger
+            self._large = trial.launch, trial.scalars, sizes
         assert outcome is not None
         return evolve(outcome, results={})
+
+
+def _of(trial: Trial, blocks: tuple[int, ...]) -> Trial:
+    """The same run of these blocks alone."""
+    numbers = f"block{'s' * (len(blocks) > 1)} {', '.join(map(str, blocks))}"
+    return evolve(trial, enough=blocks, why=f"{trial.why}, {numbers} alone")
+
+
+def _is_late(outcome: RunOutcome) -> bool:
+    """Whether a run did not come to its end in time."""
+    return outcome.failure is not None and any(stuck.late for stuck in outcome.stuck)
+
+
+def _came_further(before: RunOutcome | None, late: RunOutcome) -> RunOutcome:
+    """What two runs showed of which the second did not end in time, its buffers being larger."""
+    if before is None:
+        return late
+    known = {race.sites for race in before.races}
+    more = tuple(race for race in late.races if race.sites not in known)
+    return evolve(before, races=(*before.races, *more), executed=before.executed | late.executed)
 
 
 def _how_sought(whole: int, made: int, trials: int) -> tuple[str, ...]:
@@ -414,7 +531,7 @@ def watched(job: CheckJob, sites: tuple[PtxSite, ...]) -> frozenset[int] | None:
     return frozenset(range(len(sites))) - proved if proved else None
 
 
-def unseen(suspects: Sequence[tuple[SourceRange, SourceRange]], result: CheckResult) -> bool:
+def unseen(suspects: Iterable[Places], result: CheckResult) -> bool:
     """Whether some pair of places was not seen to race."""
     raced = {
         frozenset(site.range.start.line for k in race.sites if (site := result.sites[k].site) is not None)

@@ -63,7 +63,7 @@ def grown(sizes: Mapping[str, int], outcome: RunOutcome) -> dict[str, int] | Non
     """Larger buffers where accesses fell behind one; None: nothing can be gained."""
     result = dict(sizes)
     for fault in outcome.faults:
-        name, offset = fault.place.array, fault.place.offset
+        name, offset = fault.place.array, max(fault.place.offset, fault.reach)
         if fault.place.space is Space.GLOBAL and name in result and offset >= result[name] < LARGEST:
             result[name] = min(LARGEST, max(result[name] * 4, 2 * offset))
     return result if result != dict(sizes) else None

@@ -15,7 +15,10 @@ from attrs import field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.runs import Detail, PtxSite, RunOutcome
-from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
+from cuda_lsp.model import Finding, LaunchConfig, SourceRange, ToolError
+
+Places = tuple[SourceRange, SourceRange]
+"""Of a race: the other access, and where its finding stands."""
 
 
 class EngineKind(enum.Enum):
@@ -83,6 +86,8 @@ class Trial:
     further on. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
     program's, not ours: what lies outside it is out of bounds. ``spare_shared``: bytes of dynamic shared
     memory for a launch that does not tell. ``number``: of the launch among the program's, from 1.
+    ``shows``: the races that this run is to show, where another cannot stand for it; None: any that it can.
+    ``enough``: the blocks that it takes to see them.
     """
 
     launch: LaunchConfig
@@ -96,6 +101,8 @@ class Trial:
     own_memory: bool = False
     spare_shared: int = 0
     number: int = 0
+    shows: frozenset[Places] | None = None
+    enough: tuple[int, ...] = ()
 
 
 @frozen
@@ -115,6 +122,7 @@ class CheckJob:
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
     ``suspects``: pairs of places that may race, which are sought with further data and schedules.
+    ``untried``: those for which no run is made that could show them, and why.
     ``shapes``: arrays by the name in the source. ``banks``: bank conflicts are counted in the first trial.
     ``deadline``: seconds for all of it, compilation included (``until``: when they are over, monotonic,
     where they began before), ``running``: of them for each run; ``memory``: bytes the emulator may use;
@@ -137,7 +145,8 @@ class CheckJob:
     all_blocks: bool = False
     watch: bool = True
     proved: frozenset[SourceRange] = frozenset()
-    suspects: tuple[tuple[SourceRange, SourceRange], ...] = ()
+    suspects: tuple[Places, ...] = ()
+    untried: Mapping[Places, str] = field(factory=dict[Places, str])
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
     deadline: float = 20.0
@@ -164,6 +173,7 @@ class CheckResult:
 
     ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
     ``headers``: digests of the user's headers that were read. ``left``: how many trials were not made.
+    ``untried``: as ``CheckJob`` says.
     """
 
     kernel: str
@@ -177,8 +187,15 @@ class CheckResult:
     notes: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(factory=dict[str, str])
     left: int = 0
+    untried: Mapping[Places, str] = field(factory=dict[Places, str])
 
 
 def is_wanted(kernel: str, names: Sequence[str]) -> bool:
     """Whether one of these names means a kernel, with or without a template's arguments; none: all do."""
     return not names or kernel in names or kernel.split("<")[0] in names
+
+
+def places_of(finding: Finding) -> Places:
+    """The two of a race."""
+    other = finding.related[0].site if finding.related else finding.site
+    return other.range, finding.site.range

@@ -211,7 +211,8 @@ class SeenFault:
     """An access outside every buffer, array or block's shared memory; it was not carried out.
 
     ``misaligned``: its address is no multiple of its size. ``outlived``: it is the shared memory of this
-    block, which may have ended by then (the access itself was carried out).
+    block, which may have ended by then (the access itself was carried out). ``reach``: the greatest offset
+    that is known.
     """
 
     site: int
@@ -221,6 +222,7 @@ class SeenFault:
     count: int = 1
     misaligned: bool = False
     outlived: int | None = None
+    reach: int = 0
 
 
 @frozen

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
@@ -44,6 +45,9 @@ _ATTEMPTS = (
 )
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
+_BEFORE_NAME = re.compile(r"(->|\S)\s*\b\w+\s*\Z")
+_NEAR = 200  # characters
+_IN_EXPRESSIONS = frozenset(("->", *".=(+-/{};!?:[|<"))  # no type stands there
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a type parameter is called → a usual type, for the first guess; first match wins.
@@ -61,6 +65,8 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"unroll|items|per_?thread|ipt|vec|stages?", "4"),
     (r"radius|halo", "3"),
 )
+
+_INDEX = "1"  # of what is the number of an element, of which there may be few: of an axis, a channel, a stage
 
 _TOLD = 0  # the first attempt, before the guesses: what launches tell
 _LAST_ATTEMPT = 1000  # no guess compiles: the first one stays, with its errors
@@ -262,10 +268,21 @@ def parameters_of(
             guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:
-            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, number, enumerator)
+            usual = _INDEX if _is_index(ast.spelling(parameter), data[start:end]) else number
+            guess = _value(ast, parameter, bounds[1].decode() if bounds else None, usual, enumerator)
             enumeration = guess.startswith("static_cast<")
             found.append(TemplateParameter(guess, is_enumeration=enumeration, has_default=b"=" in text))
     return tuple(found)
+
+
+def _is_index(name: str, text: bytes) -> bool:
+    """The template takes elements by the parameter (``p.strides[dim]``), and makes no array of that size."""
+    taken = re.compile(rf"\[\s*{re.escape(name)}\s*\]")
+    if not name or taken.search(whole := text.decode("utf-8", "replace")) is None:
+        return False
+    code = blanked(whole)
+    before = [_BEFORE_NAME.search(code, max(0, m.start() - _NEAR), m.start()) for m in taken.finditer(code)]
+    return bool(before) and all(m is not None and m[1] in _IN_EXPRESSIONS for m in before)
 
 
 def _type(name: str, otherwise: str, named: bool) -> str:

@@ -375,6 +375,7 @@ def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
         named = between_lanes(kernel, finding.site)
         values = tuple((name, value) for name, value in example.values if name in named)
+        values = tuple(each for each in values if each[1] == finding.apart) or values
         return finding.needing(Example(values, sampled=True)) if values else finding
     if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
@@ -39,6 +40,8 @@ def computed(body: str) -> dict[int, object]:
         ("k<<<1, 32>>>(a, n >> m, (n >> m) * h, h);", {2: ("*", "#1", "#3")}),
         ("for (int d = 9; d >= 0; --d) k<<<1, 32>>>(a, (1 << d) - 1, 1 << d);", {1: ("+", -1, "#2")}),
         ("for (int d = 0; d < n; ++d) { int b = d + 1; k<<<1, 32>>>(a, d, b); }", {2: ("+", 1, "#1")}),
+        # One value within a launch, whatever it is in another round.
+        ("int w = 1024; while (w > 16) { k<<<1, 32>>>(a, w, w * h, h); w /= 2; }", {2: ("*", "#1", "#3")}),
     ],
 )  # fmt: skip
 def test_an_argument_that_is_computed_from_others_is_their_formula(
@@ -236,3 +239,40 @@ def test_levels_of_a_tree_are_as_large_as_what_is_before_them() -> None:
     assert kernel.verdict is Verdict.RACE_FREE
     (kernel,) = check_text(Path("a.cu"), LEVELS.replace("1 << d);", "2 << d);")).kernels
     assert kernel.verdict is Verdict.RACY  # two levels at once
+
+
+HALVED = """__global__ void down(const float* src, float* dst, int sw, int dw, int dh) {
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x >= dw || y >= dh) return;
+    const float* p = src + 2 * y * sw + 2 * x;
+    dst[y * dw + x] = p[0] + p[1] + p[sw] + p[sw + 1];
+}
+void f(float* b, int n) {
+    int w = 1024;
+    float* src = b;
+    while (w > 16) {
+        float* dst = src + PLACE;
+        int d = (w / 2 + 15) / 16;
+        down<<<dim3(d, d), dim3(16, 16)>>>(src, dst, w, WIDTH, w / 2);
+        src = dst;
+        w /= 2;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "width", "free"),
+    [
+        ("w * w", "w / 2", True),
+        ("w * w + 64", "w / 2", True),
+        ("w * w / 2", "w / 2", False),
+        ("w * (w - 1)", "w / 2", False),
+        ("0", "w / 2", False),
+        ("w * w", "n / 2", False),  # another size: rows beyond
+    ],
+)
+def test_arguments_that_are_others_divided_stay_so_in_every_round(place: str, width: str, free: bool) -> None:
+    text = HALVED.replace("PLACE", place).replace("WIDTH", width)
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    assert (kernel.verdict is Verdict.RACE_FREE) is free

@@ -7,7 +7,7 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.engine import merged as both_orders
-from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
+from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult, places_of
 from cuda_lsp.dynamic.observations.merge import Seen, merged, with_all
 from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.observations.places import source_name
@@ -365,3 +365,47 @@ def test_accesses_that_leave_their_buffer_for_another_race_with_nothing():
     assert any("leave their buffer" in text for text in both.not_covered)
     assert both_orders(first, first).races == (here,)
     assert both_orders(first, evolve(second, races=())).races == (here,)
+
+
+SUSPICION = suspicion(Status.POSSIBLE)
+SUSPECTED = evolve(REPORT, findings=(SUSPICION,))
+
+
+def runs(*made: tuple[bool, str | None]) -> CheckResult:
+    """Of runs in which both places ran; whether each was to show the suspicion, and how it ended early."""
+    pair = places_of(SUSPICION)
+    (plain,) = result().results
+    results = (
+        TrialResult(
+            evolve(plain.trial, shows=frozenset({pair} if meant else ()), scalars={"n": 7}),
+            evolve(plain.races, failure=failure),
+        )
+        for meant, failure in made
+    )
+    return evolve(result(), results=tuple(results))
+
+
+def test_a_suspicion_whose_own_run_came_to_its_end_says_with_what_it_was_made():
+    (found,) = merged(SUSPECTED, runs((False, None), (True, None)), {}).findings
+    assert found.status is Status.NOT_OBSERVED
+    assert "not seen on CPU emulator with `n` == 7, which proves nothing" in found.message
+
+
+def test_a_suspicion_whose_own_run_was_cut_is_not_judged_by_another_and_says_so():
+    after = merged(SUSPECTED, runs((False, None), (True, "the deadline")), {})
+    assert after.findings == SUSPECTED.findings
+    told = "line 3 was not seen on CPU emulator: the run that was to show it did not come to its end"
+    assert any(told in note for note in after.notes), after.notes
+
+
+def test_a_suspicion_whose_own_run_was_not_made_in_time_says_so():
+    after = merged(SUSPECTED, evolve(runs((False, None)), left=1), {})
+    assert after.findings == SUSPECTED.findings
+    assert any("there was no time for the run that was to show it" in note for note in after.notes)
+
+
+def test_a_suspicion_for_which_no_run_was_meant_says_why():
+    untried = {places_of(SUSPICION): "8 runs are made at most"}
+    after = merged(SUSPECTED, evolve(runs((False, None)), untried=untried), {})
+    assert after.findings == SUSPECTED.findings
+    assert any("line 3 was not seen on CPU emulator: 8 runs are made at most" in note for note in after.notes)

@@ -236,3 +236,37 @@ def test_a_stride_that_the_host_writes_is_not_taken_to_fit(stride: int, verdict:
     (kernel,) = check_text(Path("k.cu"), VIEW.format(launch=launch)).kernels
     assert kernel.verdict is verdict
     assert not kernel.assumptions
+
+
+BLOCK_OF_FIELDS = """
+struct Param { float* out; int heads; int size; int width; };
+__global__ void k(Param p) {
+  float* row = p.out + blockIdx.x * 3 * p.width;
+  const int quarter = p.size / 4;
+  row[threadIdx.y * 3 * quarter + threadIdx.z * quarter + threadIdx.x] = threadIdx.z;
+}
+void f(float* out, int m, int heads, int width) {
+  int size = width / heads;
+  Param p{out, heads, size, heads * size};
+  dim3 block(p.size / DIVIDED, p.heads, 3);
+  k<<<m, block>>>(p);
+}
+"""
+
+
+@pytest.mark.parametrize(("divided", "races"), [("4", False), ("2", True)])
+def test_a_block_that_fields_of_a_record_make_has_these_fields(divided: str, races: bool) -> None:
+    (kernel,) = check_text(Path("k.cu"), BLOCK_OF_FIELDS.replace("DIVIDED", divided)).kernels
+    found = [f for f in kernel.findings if f.kind]
+    assert bool(found) is races
+    assert kernel.verdict is (Verdict.RACY if races else Verdict.RACE_FREE)
+
+
+def test_fields_are_formulas_of_other_arguments_and_fields() -> None:
+    text = "struct S { int a; int b; int c; }; void f(int n, int m) { %s k<<<dim3(m), 32>>>(s, n); }"
+    (site,) = find_launches(Path("a.cu"), text % "S s{n, m, n * m};")
+    assert site.computed_fields == {(0, "a"): "#1", (0, "b"): "gridDim.x", (0, "c"): ("*", "#1", "gridDim.x")}
+    (site,) = find_launches(Path("a.cu"), text % "S s{n, m, n * m}; s.b = 4;")
+    assert (site.fields, site.computed_fields.keys()) == ({(0, "b"): 4}, {(0, "a"), (0, "c")})
+    (site,) = find_launches(Path("a.cu"), text % "S s{n, m, n * m}; g(&s);")
+    assert not site.fields and not site.computed_fields

@@ -42,8 +42,8 @@ FILTER = """__global__ void filter(float* p, int rounds) {
 """
 
 
-def run(folder: Path, engine: Engine, barrier: str, rounds: int) -> RunOutcome:
-    text = FILTER.replace("BARRIER", barrier)
+def run(folder: Path, engine: Engine, barrier: str, rounds: int, text: str = FILTER) -> RunOutcome:
+    text = text.replace("BARRIER", barrier)
     options = CompileOptions()
     made = compile_module(folder / "k.cu", text, options, Level.O0, find_toolkit(), folder / "cache")
     entry = next(iter(made.module.entries))
@@ -56,6 +56,36 @@ def run(folder: Path, engine: Engine, barrier: str, rounds: int) -> RunOutcome:
 
 def lines(outcome: RunOutcome, sites) -> set[tuple[int, ...]]:
     return {tuple(sorted(sites[k].site.range.start.line for k in race.sites)) for race in outcome.races}
+
+
+AMONG = """__global__ void among(float* p, int rounds) {
+    __shared__ float s[200];
+    int t = threadIdx.x;
+    for (int k = 0; k < rounds; ++k) {
+        __syncthreads();
+        BODY
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("late", [777, 778])
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        ("s[0] = t;\np[t] = s[k == LATE ? 0 : 1];\nif (t == 1) s[1] = k;", (6, 7)),
+        ("s[64 + t] = k;\nif (t < 2) s[64] = t;\np[t] = s[64 + (t + (k == LATE)) % 64];", (6, 8)),
+    ],
+    ids=["instructions", "words"],
+)
+def test_what_only_one_late_round_brings_among_races_of_each_round_is_seen(tmp_path, body, places, late):
+    text = AMONG.replace("BODY", body.replace("LATE", str(late)))
+    made = compile_module(
+        tmp_path / "k.cu", text, CompileOptions(), Level.O0, find_toolkit(), tmp_path / "cache"
+    )
+    sites = sites_of(made, next(iter(made.module.entries)))
+    before, after = (lines(run(tmp_path, EmulatorEngine(), "", n, text), sites) for n in (late, 1000))
+    assert after - before == {places}
 
 
 @pytest.fixture

@@ -197,3 +197,30 @@ def test_contents_of_a_large_buffer_take_little_more_than_it(contents, element, 
         below = np.minimum(np.arange(count) + 1, piece.limit) if forest else piece.limit
         expected = random.integers(0, below, count).astype(f"u{element}")
     assert (made.pointers[0][1].data == expected.view(np.uint8)).all()
+
+
+def branches(numbers: range) -> str:
+    """A kernel with a race under each of so many conditions."""
+    parts = "".join(
+        f"    if (n == {k}) {{ __shared__ int s{k}[64]; s{k}[t] = t; p[b + t] = s{k}[63 - t]; }}\n"
+        for k in numbers
+    )
+    return (
+        f"__global__ void k(int* p, int n) {{\n    int t = threadIdx.x, b = blockIdx.x * 64;\n{parts}}}\n"
+        "void f(int* p, int n) { k<<<2, 64>>>(p, n); }\n"
+    )
+
+
+def test_conditions_beyond_the_eighth_run_are_told(tmp_path: Path) -> None:
+    made = job(tmp_path, branches(range(2001, 2013)))
+    shown = [pair for trial in made.trials for pair in trial.shows or ()]
+    assert len(made.trials) == 8
+    assert len(shown) == 7
+    assert set(made.untried.values()) == {"8 runs are made at most"}
+    assert {*shown, *made.untried} == set(made.suspects)
+
+
+def test_an_argument_that_is_too_large_to_be_tried_is_told(tmp_path: Path) -> None:
+    made = job(tmp_path, branches(range(100_000_000, 100_000_001)))
+    (why,) = made.untried.values()
+    assert why == "it needs `n` == 100000000, and arguments are 16,777,216 at most"

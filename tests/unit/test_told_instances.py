@@ -43,6 +43,26 @@ def test_where_nothing_is_told_a_guess_stands() -> None:
     assert names(_KERNEL + "void f(Tensor t) { k<T, M><<<1, 64>>>(t.p()); }") == {"k<float, 16, true>"}
 
 
+@pytest.mark.parametrize(
+    ("body", "instance"),
+    [
+        ("int ids[4] = {1, 2, 3, 4}; ids[dim] = 2; p[threadIdx.x * s.strides[dim]] = ids[ dim ];", "k<1>"),
+        ("p[threadIdx.x * (-q->strides[dim])] = dim;", "k<1>"),
+        ("// before ids[dim] is set: float ids[dim]\n p[0] = s.strides[dim];", "k<1>"),
+        # An array of that size.
+        ("__shared__ int t[dim]; t[threadIdx.x] = p[0]; p[threadIdx.x] = s.strides[3];", "k<16>"),
+        ("int t[4][dim]; t[0][threadIdx.x] = 1; p[0] = t[0][3] + p[dim];", "k<16>"),
+        ("int a[3], b[dim]; p[0] = b[threadIdx.x] + a[1];", "k<16>"),
+        ("p[threadIdx.x * dim] = s.strides[2];", "k<16>"),
+    ],
+)
+def test_the_number_of_an_element_is_small(body: str, instance: str) -> None:
+    text = f"""struct S {{ int strides[4]; }};
+template <int dim> __global__ void k(int* p, S s, const S* q) {{ {body} }}
+"""
+    assert names(text) == {instance}
+
+
 def test_what_does_not_compile_is_not_insisted_on() -> None:
     text = """template <int N> __global__ void k(int* p) {
   static_assert(N >= 16, "too small");
@@ -77,7 +97,7 @@ template <typename T, int N> __global__ void k(T* p, const T* q, Box box) { p[th
     kernels = Translation(Path("a.cu"), text).kernels()
     assert [(kernel.name, kernel.range.start.line) for kernel in kernels] == [
         ("k<float, 16>", 3),
-        ("k<float, 16>", 4),
+        ("k<float, 1>", 4),
     ]
 
 

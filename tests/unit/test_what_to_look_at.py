@@ -141,3 +141,47 @@ def test_conditions_of_unknown_floats_are_among_those_that_decide():
     """
     (found,) = findings(text, Code.BARRIER_DIVERGENCE)
     assert "as lines 4 and 7 decide" in found.message
+
+
+PUTS = """
+__device__ void put(int* place, int v) { *place = v; }
+// cuda-lsp: launch block=64 grid=1
+__global__ void k(int* d) {
+    __shared__ int keys[256];
+    put(keys + threadIdx.x, 0);
+    __syncthreads();
+    put(keys + 4 * threadIdx.x, 1);
+    __syncthreads();
+    d[threadIdx.x] = keys[threadIdx.x];
+}
+"""
+
+
+def test_a_conflict_of_one_call_of_a_helper_leads_to_that_call():
+    (found,) = findings(PUTS, Code.BANK_CONFLICT)
+    assert "4-way" in found.message
+    assert [r.site.range.start.line for r in found.related] == [8]
+
+
+def test_lanes_that_go_backwards_lie_in_one_row():
+    text = """
+    // cuda-lsp: launch block=8 grid=1
+    __global__ void k(float* out, const float* in) { out[threadIdx.x] = in[12 - threadIdx.x]; }
+    """
+    (found,) = findings(text, Code.UNCOALESCED_ACCESS)
+    assert found.message.endswith("instead of 1; it begins 20 bytes into a sector")
+
+
+def test_a_place_in_one_large_object_is_told_by_its_byte():
+    text = """
+    struct Buffer { float head[64]; float tail[64]; };
+    // cuda-lsp: launch block=64 grid=1
+    __global__ void k(float* out) {
+        __shared__ Buffer buffer;
+        buffer.head[threadIdx.x] = 1;
+        __syncthreads();
+        out[threadIdx.x] = buffer.tail[threadIdx.x];
+    }
+    """
+    (found,) = findings(text, Code.SHARED_UNINITIALISED)
+    assert "no thread has written buffer[0] at byte 256 before" in found.message

@@ -38,7 +38,7 @@ class Stopped(Exception):
 class Fault:
     """An access outside everything: instruction number, thread of the launch, address, how often.
 
-    ``misaligned``: the address is no multiple of the access's size.
+    ``misaligned``: the address is no multiple of the access's size. ``furthest``: the highest address.
     """
 
     number: int
@@ -46,6 +46,7 @@ class Fault:
     address: int
     misaligned: bool = False
     count: int = 0
+    furthest: int = 0
 
 
 def _put(view: Array, index: Array, allowed: Mask, value: Array) -> None:
@@ -159,6 +160,7 @@ class Accesses:
         here = int(address[lane])
         fault = self.faults.setdefault(number, Fault(number, lane, here, here % whole != 0))
         fault.count += int(bad.sum())
+        fault.furthest = max(fault.furthest, int(address[bad].max()))
         return (good if mask is None else mask & good), index
 
     def _log(

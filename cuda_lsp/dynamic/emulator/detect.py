@@ -49,7 +49,10 @@ ATOMIC_LOADS = ATOMIC_LOAD - ATOMIC
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
 _PATIENCE = 64  # looks that show no new pair, before …
-_ONE_IN = 32  # … only one of so many intervals of the same instructions is looked at
+_ONE_IN = 32  # … only one of so many intervals that look like earlier ones is looked at
+_NEW_WORDS = (
+    512  # intervals that are looked at because other words seem to race, where all else looks the same
+)
 _CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the last barrier
 _AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
 _SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
@@ -134,7 +137,9 @@ class Detector:
     written: Writers | None = None
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
-    met: set[int] = field(factory=set[int])  # instructions at suspected words that were looked at
+    met: set[int] = field(factory=set[int])  # pairs of instructions at suspected words that were looked at
+    looked_at: Array = None  # flags of such words
+    new_words: int = 0  # intervals that were looked at because of them
     idle: int = 0  # how many looks in a row showed no new pair
     outlived: list[Outlived] = field(factory=list[Outlived])  # of a launch that ended
 
@@ -242,13 +247,20 @@ class Detector:
             self.idle = self.idle + 1 if len(self.found) == known else 0
 
     def _weary(self, log: Log, suspects: Array) -> bool:
-        """Whether this interval is passed over: the same instructions as in so many before, and nothing new.
+        """Whether this interval is passed over: the same instructions at the same words as in so many before.
 
         Races without end must not cost much more than none.
         """
-        here = log.numbers(self._flagged(suspects))
-        if self.idle < _PATIENCE or self.interval % _ONE_IN == 0 or not here <= self.met:
+        here = _meeting(*log.touches(self._flagged(suspects)))
+        if self.looked_at is None:
+            self.looked_at = np.zeros(len(self.owner), bool)
+        looks = self.idle < _PATIENCE or self.interval % _ONE_IN == 0 or not here <= self.met
+        if not looks and self.new_words < _NEW_WORDS and not self.looked_at[suspects].all():
+            self.new_words += 1
+            looks = True
+        if looks:
             self.met |= here
+            self.looked_at[suspects] = True
             return False
         self.left_out[f"races in {_ONE_IN - 1} of {_ONE_IN} later rounds that look like earlier ones"] = None
         return True
@@ -367,6 +379,18 @@ class Detector:
             found.intervals.add(self.interval)
             found.between_warps |= bool(apart[rows].any())
             found.together &= bool(together[rows].all())
+
+
+def _meeting(words: Array, numbers: Array) -> set[int]:
+    """The pairs of instructions that touch one word, as numbers."""
+    keys = distinct(words * _NUMBERS + numbers)
+    words, numbers = keys // _NUMBERS, keys % _NUMBERS
+    pairs = [numbers * (_NUMBERS + 1)]
+    lag = 1
+    while lag < len(keys) and (near := words[lag:] == words[:-lag]).any():
+        pairs.append(numbers[:-lag][near] * _NUMBERS + numbers[lag:][near])
+        lag += 1
+    return set(distinct(np.concatenate(pairs)).tolist())
 
 
 def _thinned(entries: Entries, clock: Array, lanes: Lanes, across: bool) -> Entries:

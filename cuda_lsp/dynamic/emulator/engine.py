@@ -265,7 +265,11 @@ class Launch:
                 thread = int(self.lanes.thread[fault.thread])
                 block = self.blocks[int(self.lanes.block[fault.thread])]
                 place = self.memory.place(fault.address)
-                yield SeenFault(site, thread, block, place, fault.count, fault.misaligned)
+                last = self.memory.place(fault.furthest)
+                reach = (
+                    last.offset if (last.space, last.array) == (place.space, place.array) else place.offset
+                )
+                yield SeenFault(site, thread, block, place, fault.count, fault.misaligned, reach=reach)
         for late in self.services.detector.outlived if self.services.detector is not None else ():
             site = self.site_of[late.number]
             if site is not None:

@@ -81,8 +81,8 @@ class Log(Protocol):
         """
         ...
 
-    def numbers(self, suspected: Array) -> set[int]:
-        """The instructions that touch words that are flagged."""
+    def touches(self, suspected: Array) -> tuple[Array, Array]:
+        """Of each access to a word that is flagged the word, and the instruction."""
         ...
 
     def entries(self, suspected: Array) -> Entries:
@@ -171,8 +171,11 @@ class Records:
         there = owner[words]
         return words[(there != names) & (there >= base)]
 
-    def numbers(self, suspected: Array) -> set[int]:
-        return {r.number for r, words, _ in self._words_of_all() if suspected[words].any()}
+    def touches(self, suspected: Array) -> tuple[Array, Array]:
+        here = [(words[suspected[words]], r.number) for r, words, _ in self._words_of_all()]
+        none = np.empty(0, np.int64)
+        words = np.concatenate([none, *(words for words, _ in here)])
+        return words, np.concatenate([none, *(np.full(len(words), number) for words, number in here)])
 
     def entries(self, suspected: Array) -> Entries:
         return _gathered(self._words_of_all(), suspected)

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from cuda_lsp.dynamic.job import CheckResult, Shape
+from cuda_lsp.dynamic.job import CheckResult, Shape, places_of
 from cuda_lsp.dynamic.observations.notes import notes
 from cuda_lsp.dynamic.observations.others import add_conflict, add_divergence, add_fault
 from cuda_lsp.dynamic.observations.places import never_analysed
-from cuda_lsp.dynamic.observations.races import all_races, confirm, judged
+from cuda_lsp.dynamic.observations.races import Ran, all_races, confirm, judged
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import RACES, Finding, KernelReport, SourceRange, Status, Verdict
+
+_OPEN = (Status.CONDITIONAL, Status.POSSIBLE)
 
 
 @frozen
@@ -54,13 +56,13 @@ def with_all(report: KernelReport, seen: Sequence[Seen], told: Sequence[str] = (
     own = [one for one in seen if not one.instance]
     # A run under a condition may end early because its contents were made up: the others count all the same.
     if own and all(_complete(one.result) for one in own):
-        executed = [ran for one in own for ran in _executed(one.result)]
-        findings = [judged(f, executed, own[0].result.device) for f in findings]
+        runs = [ran for one in own for ran in _runs(one.result)]
+        findings = [judged(f, runs, own[0].result.device) for f in findings]
     racy = any(f.code in RACES and f.status is Status.CONFIRMED for f in findings)
     racy = racy or any(trial.races.flags for one in seen for trial in one.result.results)
     findings.sort(key=lambda f: (f.site.range, f.code.value))
     said = dict.fromkeys((*told, *(note for one in seen if one.adds for note in _notes(one))))
-    said |= dict.fromkeys(_unseen(findings, own[0].result.device) if own else ())
+    said |= dict.fromkeys(_unseen(findings, own[0].result) if own else ())
     new = tuple(note for note in said if note not in report.reasons)
     return evolve(
         report,
@@ -91,22 +93,42 @@ def _add(findings: list[Finding], seen: Seen, report: KernelReport) -> None:
         findings[known:] = [never_analysed(finding) for finding in findings[known:]]
 
 
-def _unseen(findings: Iterable[Finding], device: str) -> Iterator[str]:
-    """Races that are proved and were not seen, which stay what they are."""
-    proved = (f for f in findings if f.code in RACES and f.status is Status.PROVED and not f.same_value)
-    for line in sorted({f.site.range.start.line for f in proved}):
-        yield f"the race proved on line {line} was not seen on {device}: a run shows one order of many"
+def _unseen(findings: Iterable[Finding], result: CheckResult) -> Iterator[str]:
+    """Races that were not seen and stay what they are, and why: the proved ones, and those not sought."""
+    told: dict[tuple[int, bool], str] = {}
+    for finding in findings:
+        proved = finding.status is Status.PROVED and not finding.same_value
+        why = _not_sought(finding, result)
+        if finding.code in RACES and (proved or (why and finding.status in _OPEN)):
+            told[finding.site.range.start.line, proved] = why or "a run shows one order of many"
+    for (line, proved), why in sorted(told.items()):
+        what = "proved" if proved else "suspected"
+        yield f"the race {what} on line {line} was not seen on {result.device}: {why}"
+
+
+def _not_sought(finding: Finding, result: CheckResult) -> str:
+    """Why no run could have shown a race; "": one could."""
+    pair = places_of(finding)
+    meant = [run for run in result.results if run.trial.shows is not None and pair in run.trial.shows]
+    if any(run.races.failure is None for run in meant):
+        return ""
+    if meant:
+        return "the run that was to show it did not come to its end"
+    if pair in result.untried:
+        return result.untried[pair]
+    sought = any(run.trial.shows is None for run in result.results) or not result.left
+    return "" if sought else "there was no time for the run that was to show it"
 
 
 def _complete(result: CheckResult) -> bool:
     return result.results[0].races.failure is None and not any(t.races.flags for t in result.results)
 
 
-def _executed(result: CheckResult) -> Iterator[set[SourceRange]]:
-    """Of each run the places that ran: both ends of a race must have run in one."""
-    for trial in result.results:
-        if trial.races.failure is None:
-            yield set(_ranges(result.sites, trial.races.executed))
+def _runs(result: CheckResult) -> Iterator[Ran]:
+    """Those that came to their end."""
+    for run in result.results:
+        if run.races.failure is None:
+            yield Ran(frozenset(_ranges(result.sites, run.races.executed)), run.trial)
 
 
 def _notes(seen: Seen) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from cuda_lsp.dynamic.job import CheckResult, Shape, TrialResult
+from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult, places_of
 from cuda_lsp.dynamic.observations.places import (
     element_of,
     missed,
@@ -35,6 +35,7 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.source_names import called
 
+_ARGUMENTS_TOLD = 4
 _VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates", Mode.ATOMIC_READ: "reads"}
 
 
@@ -253,16 +254,37 @@ def _between_lanes(seen: SeenRace, trial: TrialResult) -> bool:
     return seen.sites[0] != seen.sites[1] and all(map(within, here))
 
 
-def judged(finding: Finding, executed: list[set[SourceRange]], device: str) -> Finding:
-    """A suspicion whose two places ran, in one run, without being seen to race."""
+@frozen
+class Ran:
+    """A run that came to its end, and the ``places`` that its threads came to."""
+
+    places: frozenset[SourceRange]
+    trial: Trial
+
+    def meant_for(self, finding: Finding) -> bool:
+        """Whether it was to show this race, if anything can."""
+        return self.trial.shows is None or places_of(finding) in self.trial.shows
+
+
+def judged(finding: Finding, runs: list[Ran], device: str) -> Finding:
+    """A suspicion whose own run was made, and whose two places ran, in one, without being seen to race."""
     if finding.code not in RACES or finding.status not in (Status.POSSIBLE, Status.CONDITIONAL):
         return finding
     ends = [finding.site.range, *(r.site.range for r in finding.related[:1])]
-    if not any(all(any(overlap(end, place) for place in ran) for end in ends) for ran in executed):
+    met = (ran for ran in runs if all(any(overlap(end, place) for place in ran.places) for end in ends))
+    meant = next((ran for ran in runs if ran.meant_for(finding)), None)
+    if meant is None or next(met, None) is None:
         return finding
     return evolve(
         finding,
         status=Status.NOT_OBSERVED,
         severity=None,
-        message=f"{finding.message}; not seen on {device}, which proves nothing",
+        message=f"{finding.message}; not seen on {device}{_made_up(meant.trial)}, which proves nothing",
     )
+
+
+def _made_up(trial: Trial) -> str:
+    """The arguments that a run had from nobody, in words."""
+    own = [f"`{n}` == {v}" for n, v in sorted(trial.scalars.items()) if n not in trial.launch.arguments]
+    told = own if len(own) <= _ARGUMENTS_TOLD else [*own[: _ARGUMENTS_TOLD - 1], "…"]
+    return f" with {', '.join(told)}" if told else ""

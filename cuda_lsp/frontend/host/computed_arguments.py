@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
 from cuda_lsp.frontend.host.text import split_arguments
 
@@ -29,6 +30,7 @@ _CAST = re.compile(
 _NUMBER = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]+\b")
 _DIM3 = re.compile(r"\A(?:dim3\s?[({]|\{)(.*)[)}]\Z", re.S)
 _NARROW = re.compile(r"\b(?:bool|char|uchar|u?short|u?int(?:8|16)_t|auto|float|double)\b")
+_INTEGER = re.compile(r"\b(?:int|long|unsigned|size_t|u?int(?:32|64)_t)\b")
 _MOST_STEPS = 6
 """Variables looked through."""
 _LONGEST = 400
@@ -56,6 +58,11 @@ class _Divided:
     by: int
     more: int
 
+    @property
+    def added(self) -> str:
+        """As conditions write it."""
+        return f" + {self.more}" if self.more else ""
+
 
 def computed_arguments(
     constants: HostConstants, configuration: Sequence[str], arguments: Sequence[str], at: int
@@ -64,7 +71,7 @@ def computed_arguments(
 
     Formulas speak of arguments (``#2``) and of extents (``gridDim.y``).
     """
-    host = _Host(constants)
+    host = _Host(constants, at)
     values = {i: value for i, text in enumerate(arguments) if (value := host.value(text, at))}
     values = {i: value for i, value in values.items() if any(value)}
     extents = list(_extents(host, configuration, at)) if any(map(_is_made, values.values())) else []
@@ -81,9 +88,37 @@ def computed_arguments(
     return found
 
 
+def computed_fields(
+    constants: HostConstants,
+    configuration: Sequence[str],
+    arguments: Sequence[str],
+    at: int,
+    fields: Sequence[PassedField],
+) -> Mapping[tuple[int, str], Formula]:
+    """Fields of arguments, by position and name, that are computed from arguments and other fields.
+
+    Formulas name fields behind the argument (``#2.rows``).
+    """
+    host = _Host(constants, at)
+    held = ((f, host.value(f.text, f.place)) for f in fields)
+    values = {(f.position, f.name): value for f, value in held if value and any(value)}
+    plain = ((i, host.value(text, at)) for i, text in enumerate(arguments)) if values else ()
+    terms = [_Term(f"#{i}", *product) for i, v in plain if v and any(v) and (product := _product(v))]
+    terms += _extents(host, configuration, at) if values else ()
+    found: dict[tuple[int, str], Formula] = {}
+    for key, value in sorted(values.items(), key=lambda each: _rank(0, each[1])):
+        formula = _sum(value, terms)
+        product = _product(value)
+        if formula is not None:
+            found[key] = formula
+        elif product is not None:
+            terms.append(_Term(f"#{key[0]}.{key[1]}", *product))
+    return found
+
+
 def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
     """Conditions (``guards``): arguments that the host makes multiples of a number, ``n * 256``."""
-    host = _Host(constants)
+    host = _Host(constants, at)
     for position, text in enumerate(arguments):
         value = host.value(text, at) if "*" in text or text.strip().isidentifier() else None
         by = math.gcd(*value.values()) if value and any(value) else 1
@@ -98,7 +133,7 @@ def grids(
 
     Modulo a power of two signs do not matter to products and sums; to what is divided they do (``#1``).
     """
-    host = _Host(constants)
+    host = _Host(constants, at)
     known = [(i, host.value(text, at)) for i, text in enumerate(arguments)]
     products = [(i, product) for i, value in known if value and (product := _product(value))]
     terms = [_Term(f"#u{i}", *product) for i, product in products]
@@ -112,8 +147,21 @@ def grids(
         divided = host.divided(value) if value is not None else None
         formula = _sum(divided.whole, signed) if divided is not None else None
         if divided is not None and formula is not None:
-            more = f" + {divided.more}" if divided.more else ""
-            yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{more}"
+            yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{divided.added}"
+
+
+def quotients(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
+    """Conditions (``guards``): arguments that are others divided by a number, ``w, w / 2``."""
+    host = _Host(constants, at)
+    known = {i: value for i, text in enumerate(arguments) if (value := host.value(text, at))}
+    terms = {i: _Term(f"#{i}", *product) for i, value in known.items() if (product := _product(value))}
+    for position, value in known.items():
+        quotient = host.quotient(value)
+        if quotient is not None:
+            others = [term for i, term in terms.items() if i != position]
+            formula = _sum(quotient.whole, others)
+            if formula is not None and not isinstance(formula, int):
+                yield f"#{position} == {_text(formula)} / {quotient.by}{quotient.added}"
 
 
 def component(constants: HostConstants, text: str, axis: int, at: int) -> tuple[str, int] | None:
@@ -208,8 +256,10 @@ def _shifted(value: Polynomial, by: Polynomial) -> Polynomial | None:
 class _Host:
     """Polynomials of what the host computes, of variables with the places that tell their values."""
 
-    def __init__(self, constants: HostConstants) -> None:
+    def __init__(self, constants: HostConstants, at: int) -> None:
+        """``at``: where all is evaluated together, so that what changes elsewhere has one value there."""
         self._constants = constants
+        self._at = at
         self._quotients: dict[str, tuple[Polynomial, int]] = {}
 
     def value(self, text: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
@@ -243,17 +293,25 @@ class _Host:
         return self.extent(reached.text, axis, reached.position, steps - 1)
 
     def divided(self, value: Polynomial) -> _Divided | None:
-        """One quotient of more than a single size, by a number, and what is added to it."""
+        """A quotient of more than a single size."""
+        found = self.quotient(value)
+        sizes = [product for product in found.whole if product] if found is not None else []
+        return found if len(sizes) > 1 or any(len(p) > 1 for p in sizes) else None
+
+    def quotient(self, value: Polynomial) -> _Divided | None:
+        """One quotient by a number, and what is added to it."""
         names, more = [names for names in value if names], value.get((), 0)
         if len(names) != 1 or len(names[0]) != 1 or value[names[0]] != 1 or more < 0:
             return None
-        whole, by = self._quotients.get(names[0][0], ({}, 0))
-        sizes = [product for product in whole if product]
-        return _Divided(whole, by, more) if len(sizes) > 1 or any(len(p) > 1 for p in sizes) else None
+        known = self._quotients.get(names[0][0])
+        return _Divided(*known, more) if known is not None else None
 
     def _of(self, node: ast.expr, at: int, steps: int) -> Polynomial | None:
         if isinstance(node, ast.Name):
             return self._variable(node.id, at, steps)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            made = self._constants.members(node.value.id, node.attr, at)
+            return self.value(*made, steps - 1) if made is not None else None
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return {(): node.value} if node.value else {}
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -289,6 +347,8 @@ class _Host:
             definition = self._constants.visible(name, at)
             narrow = definition is None or _NARROW.search(self._constants.words_of(definition)) is not None
             return None if narrow else {(f"{name}@{counter[1]}",): 1}
+        if reached is None and at == self._at and self._changes(name, at):
+            return {(f"{name}@here",): 1}
         if reached is None:  # a macro, or a constant of a header
             number = self._constants.integer(name, at)
             return None if number is None else {(): number} if number else {}
@@ -299,3 +359,9 @@ class _Host:
         if reached.text is not None and not narrow:
             inner = self.value(reached.text, reached.position, steps - 1)
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
+
+    def _changes(self, name: str, at: int) -> bool:
+        """Whether it is an integer variable that statements around a place give several values."""
+        definition = self._constants.visible(name, at)
+        words = self._constants.words_of(definition) if definition is not None else ""
+        return _INTEGER.search(words) is not None and _NARROW.search(words) is None

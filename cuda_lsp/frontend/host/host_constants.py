@@ -8,7 +8,7 @@ a branch has compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded, is_one_parenthesis
@@ -43,6 +43,14 @@ _DEPTH = 12  # definitions followed
 _MOST_WORK = 4_000_000  # characters of definitions read for one file: each level may multiply names
 
 
+Members = Callable[[str, str, int], tuple[str, int] | None]
+"""Of a variable, a field and a place: what the field holds there as text, and where that is read."""
+
+
+def _no_members(variable: str, field: str, at: int) -> None:
+    del variable, field, at
+
+
 class HostConstants(Reaching):
     """Constants of one file, what the preprocessor leaves out being blank.
 
@@ -62,6 +70,7 @@ class HostConstants(Reaching):
         self._states: dict[int, State | None] = {}  # by place, on this way; None: it is not come by
         self._running: set[int] = set()  # bodies of functions
         self.budget = Budget()
+        self.members: Members = _no_members
         self.tables = Tables(text)
         self.types = ClassTypes(text)
         self._macros: dict[str, set[str]] = {}
@@ -155,7 +164,7 @@ class HostConstants(Reaching):
         if "." in name:
             variable, _, axis = (part.strip() for part in name.partition("."))
             if axis not in ("x", "y", "z"):
-                return self._member(variable, axis, before)
+                return self._member(variable, axis, before, depth)
             return known_value(self._axis(variable, axis, before, depth), name)
         macros = self._macros.get(name)
         if macros:
@@ -178,8 +187,11 @@ class HostConstants(Reaching):
             self._missed.add((name, value.position))
         return known_value(found, name)
 
-    def _member(self, variable: str, member: str, before: int) -> int:
-        """``p.n`` of an object that nothing writes to: unknown unless given."""
+    def _member(self, variable: str, member: str, before: int, depth: int) -> int:
+        """``p.n`` of an object: what it was made of, or, where nothing writes to it, unknown unless given."""
+        made = self.members(variable, member, before)
+        if made is not None:
+            return known_value(self._integer(*made, depth), f"{variable}.{member}")
         value = self.reached(variable, before)
         if value is None or self.writes_member(variable, member, before):
             raise NotConstant(variable)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_pointers import HostPointers
+from cuda_lsp.frontend.host.passed_fields import PassedFields
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.model import Position, Site, SourceRange
@@ -31,6 +32,12 @@ class HostFile:
         self.headers = [file.text for file in headers]
         self._whole = whole
         self.constants = HostConstants(self.host, headers, read.doubtful)
+        self.constants.members = lambda variable, field, at: self.fields.member(variable, field, at)
+
+    @cached_property
+    def fields(self) -> PassedFields:
+        """What its records hold."""
+        return PassedFields(self.constants)
 
     @cached_property
     def pointers(self) -> HostPointers:

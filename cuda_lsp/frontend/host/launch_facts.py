@@ -140,13 +140,17 @@ def _computed_arguments(
     own = own if directive is None else []
     read = [s for s in own if not s.left_out] or own
     names = kernel.parameters
-    return {
-        names[position]: here
+    found = {
+        named(f"#{position}", names): named(formula, names)
         for position, formula in (read[0].computed.items() if read else ())
-        if position < len(names)
-        and all(site.computed.get(position) == formula for site in read)
-        and (here := named(formula, names)) is not None
+        if all(site.computed.get(position) == formula for site in read)
     }
+    found |= {
+        named(f"#{position}.{field}", names): named(formula, names)
+        for (position, field), formula in (read[0].computed_fields.items() if read else ())
+        if all(site.computed_fields.get((position, field)) == formula for site in read)
+    }
+    return {name: here for name, here in found.items() if isinstance(name, str) and here is not None}
 
 
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:

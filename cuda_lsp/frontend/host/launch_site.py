@@ -11,7 +11,7 @@ from cuda_lsp.frontend.host.known_values import UNKNOWN, all_known
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.host.sized_launches import SizedLaunch
+from cuda_lsp.frontend.host.sized_launches import NO_FIELDS, SizedLaunch
 from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
@@ -42,8 +42,8 @@ class LaunchSite:
     ``sized``: where the block is not known, launches that it makes for some sizes.
     ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     ``types``: of arguments, as far as they are told. ``passed``: how many there are, None: nobody knows.
-    ``fields``: constants in records, by position and name. ``made_axes``: of the grid (1: y, 2: z), along
-    which it has an extent that is not known.
+    ``fields``: constants in records, by position and name; ``computed_fields``: others, as ``computed``.
+    ``made_axes``: of the grid (1: y, 2: z), along which it has an extent that is not known.
     ``sized_given``: ``sized`` where some names have values.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     """
@@ -71,6 +71,7 @@ class LaunchSite:
     types: Mapping[int, str] = field(factory=dict[int, str])
     passed: int | None = None
     fields: Mapping[tuple[int, str], int] = field(factory=dict[tuple[int, str], int])
+    computed_fields: Mapping[tuple[int, str], Formula] = field(factory=dict[tuple[int, str], Formula])
     made_axes: frozenset[int] = frozenset()
     definitions: Mapping[str, str] = field(factory=dict[str, str])
 
@@ -81,10 +82,16 @@ class LaunchSite:
         block = self.block_given(named) if named and self.block is None else None
         return evolve(self, sized=(SizedLaunch(block, UNKNOWN, None),)) if block is not None else self
 
-    def named_constants(self, parameters: Sequence[str], arguments: Mapping[int, int]) -> dict[str, int]:
-        """Constant ``arguments``, and fields of records, by the names that a kernel has for them."""
+    def named_constants(
+        self,
+        parameters: Sequence[str],
+        arguments: Mapping[int, int],
+        more: Mapping[tuple[int, str], int] = NO_FIELDS,
+    ) -> dict[str, int]:
+        """Constant ``arguments``, and fields of records (``more`` besides), by a kernel's names for them."""
         named = {parameters[i]: value for i, value in arguments.items() if i < len(parameters)}
-        fields = ((i, name, value) for (i, name), value in self.fields.items() if i < len(parameters))
+        known = {**self.fields, **more}
+        fields = ((i, name, value) for (i, name), value in known.items() if i < len(parameters))
         return named | {f"{parameters[i]}.{name}": value for i, name, value in fields}
 
     def by_sizes(
@@ -99,7 +106,7 @@ class LaunchSite:
             if not made.is_of(template_arguments):
                 continue
             every = {**self.arguments, **made.arguments}
-            named = self.named_constants(parameters, every)
+            named = self.named_constants(parameters, every, made.fields)
             axes = zip(self.grid_axes, made.grid_axes, strict=True)
             x, y, z = (known if known is not None else size for known, size in axes)
             shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared

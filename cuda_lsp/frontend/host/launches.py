@@ -15,7 +15,14 @@ from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.computed_arguments import component, computed_arguments, grids, multiples
+from cuda_lsp.frontend.host.computed_arguments import (
+    component,
+    computed_arguments,
+    computed_fields,
+    grids,
+    multiples,
+    quotients,
+)
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -40,7 +47,7 @@ from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
-from cuda_lsp.frontend.host.passed_fields import PassedFields
+from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
@@ -242,6 +249,7 @@ class _Reader:
                     way,
                     lambda sizes: excluded(held, constants, sizes),
                     template,
+                    self._fields(launch, at),
                 ),
             )
 
@@ -324,7 +332,8 @@ class _Reader:
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
             passed=_count(whole_arguments(",".join(launch.arguments))),
-            fields=self._fields.constants(launch.arguments, at, arguments),
+            fields=constants_of(self._fields(launch, at), constants, arguments),
+            computed_fields=self._computed_fields(launch, at, given.taken),
             definitions=launch.definitions,
         )
 
@@ -353,6 +362,7 @@ class _Reader:
             with constants.knowing(way):
                 found = guards(held, constants, at, launch.configuration, launch.arguments)
                 found += tuple(multiples(constants, launch.arguments, at))
+                found += tuple(quotients(constants, launch.arguments, at))
                 if grid is None:
                     return found
                 axes = constants.known_extents(grid, at)
@@ -386,9 +396,19 @@ class _Reader:
             ),
         )
 
-    @property
-    def _fields(self) -> PassedFields:
-        return self._once((PassedFields,), lambda: PassedFields(self._file.constants))
+    def _fields(self, launch: Written, at: int) -> tuple[PassedField, ...]:
+        return self._once(
+            (PassedField, at, *launch.arguments), lambda: self._file.fields.of(launch.arguments, at)
+        )
+
+    def _computed_fields(self, launch: Written, at: int, taken: Taken) -> Mapping[tuple[int, str], Formula]:
+        constants, fields = self._file.constants, self._fields(launch, at)
+
+        def told() -> Mapping[tuple[int, str], Formula]:
+            with constants.knowing(Given({}, taken)):
+                return computed_fields(constants, launch.configuration, launch.arguments, at, fields)
+
+        return self._once((computed_fields, at, taken, *_written_as(launch)), told) if fields else {}
 
     def _once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
         """What is made of a launch, made once; ``key`` begins with who makes it."""

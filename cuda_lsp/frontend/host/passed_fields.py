@@ -1,4 +1,4 @@
-"""Constants in records that launches pass by value: ``Args p{d, 100, 96}; p.rows = 60; k<<<…>>>(p)``.
+"""What records hold that launches pass by value: ``Args p{d, 100, n * m}; p.rows = 60; k<<<…>>>(p)``.
 
 Read from text. A field has the value that the record is made with, or that of the last assignment before
 the launch, where every way to the launch comes by it; an array's elements are fields of their own
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.fresh_tensors import FreshTensors
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.known_values import Given
 from cuda_lsp.frontend.host.text import HostText, split_arguments
@@ -52,6 +53,24 @@ _LONGEST = 2000
 
 
 @frozen
+class PassedField:
+    """A field of an argument: what it holds, as text, and where that is read."""
+
+    position: int
+    name: str
+    text: str
+    place: int
+
+
+def constants_of(
+    fields: Iterable[PassedField], constants: HostConstants, given: Given
+) -> dict[tuple[int, str], int]:
+    """The numbers among them, by position and the field's name."""
+    known = (((f.position, f.name), constants.integer(f.text, f.place, given)) for f in fields)
+    return {key: value for key, value in known if value is not None}
+
+
+@frozen
 class _Record:
     """A variable, where it is declared, and what it is made of; ``end``: of its declaration."""
 
@@ -70,18 +89,24 @@ class PassedFields:
         self._records: dict[str, list[_Record]] = {}
         for name, record in _records(self._text.plain):
             self._records.setdefault(name, []).append(record)
+        self._tensors = FreshTensors(constants)
         self._structures: dict[str, list[_Field] | None] = {}
         self._written: dict[int, Mapping[str, Write] | None] = {}  # by the place of the declaration
 
-    def constants(self, arguments: Sequence[str], at: int, given: Given) -> dict[tuple[int, str], int]:
-        """What is known of the arguments of a launch, by position and the field's name."""
-        found: dict[tuple[int, str], int] = {}
-        for position, argument in enumerate(arguments):
-            for field, text, place in self._held(argument.strip(), at):
-                value = self._constants.integer(text, place, given)
-                if value is not None:
-                    found[position, field] = value
-        return found
+    def of(self, arguments: Sequence[str], at: int) -> tuple[PassedField, ...]:
+        """What is told of the arguments of a launch."""
+        return tuple(
+            PassedField(position, *field)
+            for position, argument in enumerate(arguments)
+            for field in self._held(argument.strip(), at)
+        )
+
+    def member(self, variable: str, field: str, at: int) -> tuple[str, int] | None:
+        """What a field of a variable holds at a place, as text, and where that is read."""
+        if variable not in self._records:
+            return None
+        held = (place for place in self._of_variable(variable, at) if place[0] == field)
+        return next(((text, place) for _, text, place in held), None)
 
     def _held(self, argument: str, at: int) -> Iterator[tuple[str, str, int]]:
         """What an argument's fields hold, and where that is written."""
@@ -90,6 +115,7 @@ class PassedFields:
             yield from ((field, text, at) for field, text in self._parts(made[1], made[2]))
         elif argument in self._records:
             yield from self._of_variable(argument, at)
+        yield from self._tensors.fields(argument, at)
 
     def _of_variable(self, name: str, at: int) -> Iterator[tuple[str, str, int]]:
         functions = self._constants.functions

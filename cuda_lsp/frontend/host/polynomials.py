@@ -70,8 +70,8 @@ def named(of: Formula, names: Sequence[str]) -> Formula | None:
     if isinstance(of, int) or (isinstance(of, str) and not of.startswith("#")):
         return of
     if isinstance(of, str):
-        position = int(of[1:])
-        return names[position] if position < len(names) else None
+        number, dot, field = of[1:].partition(".")
+        return f"{names[int(number)]}{dot}{field}" if int(number) < len(names) else None
     left, right = (named(part, names) for part in of[1:])
     return None if left is None or right is None else (of[0], left, right)
 

@@ -15,6 +15,7 @@ from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.frontend.host.known_values import sized_type
+from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.model import Dim3, Extents
 
 _PLAIN = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?:\s?::\s?\w+)*\b(?!\s?[(<.\[]|\s?->)")
@@ -48,11 +49,15 @@ _TRIED = (
 )  # fmt: skip
 
 
+NO_FIELDS: Mapping[tuple[int, str], int] = {}
+
+
 @frozen
 class SizedLaunch:
     """One of the launches that a site makes. ``arguments`` by position; ``conditions`` as of ``guards``.
 
-    ``instance``: template arguments that are numbers for these sizes, by position.
+    ``instance``: template arguments that are numbers for these sizes, by position. ``fields``: numbers in
+    records, by position and name.
     """
 
     block: Dim3
@@ -61,6 +66,7 @@ class SizedLaunch:
     arguments: Mapping[int, int] = field(factory=dict[int, int])
     conditions: tuple[str, ...] = ()
     instance: Mapping[int, int] = field(factory=dict[int, int])
+    fields: Mapping[tuple[int, str], int] = NO_FIELDS
 
     def is_of(self, template_arguments: Sequence[str]) -> bool:
         """Whether it may be one of the instantiation with these arguments."""
@@ -76,12 +82,13 @@ def sized_launches(
     given: Given,
     refused: Callable[[Given], bool],
     template_arguments: Sequence[str] = (),
+    fields: Sequence[PassedField] = (),
 ) -> tuple[SizedLaunch, ...]:
     """Launches with different blocks that sizes make of a site whose block is not known; few, or none.
 
     ``refused``: whether the host launches nothing with these values.
     """
-    site = _Site(constants, configuration, at, arguments, given, refused, template_arguments)
+    site = _Site(constants, configuration, at, arguments, given, refused, template_arguments, fields)
     return tuple(site.launches())
 
 
@@ -94,6 +101,7 @@ class _Site:
     given: Given
     refused: Callable[[Given], bool]
     template_arguments: Sequence[str]
+    fields: Sequence[PassedField]
 
     def launches(self) -> list[SizedLaunch]:
         sizes = self._sizes()
@@ -168,6 +176,15 @@ class _Site:
                 known[number] = low
             else:
                 conditions += self._between(block, f"#{number}", low, high, most)
+        fields: dict[tuple[int, str], int] = {}
+        for held in self.fields:
+            low, high = (self._integer(held.text, size, held.place) for size in (lower, upper))
+            if low is None or high is None or self._integer(held.text, Given({}), held.place) is not None:
+                continue
+            if low == high:
+                fields[held.position, held.name] = low
+            elif held.name.isidentifier():
+                conditions += self._between(block, f"#u{held.position}.{held.name}", low, high, most)
         for name, text in self._fields(sizes):
             low, high = (self._integer(text, size) for size in (lower, upper))
             if low is not None and high is not None:
@@ -182,6 +199,7 @@ class _Site:
             self._integer(shared, lower) if alone else None,
             known,
             tuple(conditions),
+            fields=fields,
         )
 
     def _fields(self, sizes: Mapping[Key, int]) -> Iterator[tuple[str, str]]:
@@ -220,8 +238,8 @@ class _Site:
             return least, _LARGE
         return least, _boundary(_TRIED[last + 1], _TRIED[last], makes)
 
-    def _integer(self, text: str, sizes: Given) -> int | None:
-        return self.constants.integer(text, self.at, self.given.and_those(sizes))
+    def _integer(self, text: str, sizes: Given, at: int | None = None) -> int | None:
+        return self.constants.integer(text, self.at if at is None else at, self.given.and_those(sizes))
 
 
 def _rows(number: int) -> Iterator[tuple[int, ...]]:

@@ -15,6 +15,10 @@ from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.macros import Macros, macros_of
 
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
+_HIDDEN = str.maketrans(",<>", "\0\1\2")
+_DEEPEST = 6
+"""Template arguments within template arguments."""
+_SHOWN = str.maketrans("\0\1\2", ",<>")
 _RUN = re.compile(r"\s\s+")
 _FOR = re.compile(r"\bfor\s?\(")
 _HEAD = re.compile(r"\s?(?:for|if|while)\s?\(")
@@ -223,5 +227,6 @@ def split_arguments(text: str) -> list[str]:
 
 def whole_arguments(text: str) -> list[str]:
     """A call's arguments, ``kernel<float, 4>`` in one piece."""
-    whole = _TEMPLATE.sub(lambda match: match[0].replace(",", "\0"), text)
-    return [part.replace("\0", ",") for part in split_arguments(whole)]
+    for _ in range(min(_DEEPEST, text.count("<"))):  # the innermost ones first
+        text = _TEMPLATE.sub(lambda match: match[0].translate(_HIDDEN), text)
+    return [part.translate(_SHOWN) for part in split_arguments(text)]

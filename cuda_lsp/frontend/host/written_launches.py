@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, whole_arguments
 
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
 _CALLED = re.compile(r"[\w>\])]\s?\Z")
@@ -57,9 +57,9 @@ def _written(host: HostText, start: int) -> Written | None:
         return None  # a second `<<<` begins a launch of its own: this one is unfinished
     opening = end + 4 if plain[end + 3 : end + 4].isspace() else end + 3
     closing = host.closing(opening)
-    arguments = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
+    arguments = whole_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     finish = closing + 1 if closing > 0 else end + 3
-    configuration = split_arguments(plain[start + 3 : end])
+    configuration = whole_arguments(plain[start + 3 : end])
     return Written(name[1], template_arguments, configuration, arguments, window + name.start(1), finish)
 
 

@@ -240,8 +240,8 @@ def without_body(
         if isinstance(value, Address):
             low.scramble(value.place)
     low.incomplete(
-        declaration.name, f"{declaration.name} has no body in this file", node, pointers, synchronises=True,
-        harmless=declaration.in_system_header and not pointers,
+        declaration.name, f"{declaration.name} has no body that clang could read", node, pointers,
+        synchronises=True, harmless=declaration.in_system_header and not pointers,
     )  # fmt: skip
     return low.unknown_record(info, f"result of {declaration.name}") if info is not VOID else zero(INT64)
 

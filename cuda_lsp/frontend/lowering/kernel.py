@@ -138,14 +138,14 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     low.out[:] = with_members(low, low.out)
     if low.valued:
         low.out[:] = without_sums(low, low.out)
-    params, made = with_formulas(low, params)
+    params, made = with_formulas(low, (*params, *low.late_parameters))
     statements = (*made, *low.out)
     if low.frames[0].left:
         statements = (Block(0, statements, Site(low.home)),)
     return Kernel(
         name,
         low.home,
-        (*params, *low.late_parameters),
+        tuple(params),
         tuple(dict.fromkeys(low.arrays.values())),
         statements,
         errors=found,

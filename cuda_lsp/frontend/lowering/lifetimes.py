@@ -62,7 +62,7 @@ def destroy(low: Lowering, place: Place, node: Node) -> None:
             calls.inline(low, node, function, [], place)
         elif "default" not in low.ast.text(low.ast.snapshot(own.cursor)):
             name = f"destructor of {info.name}"
-            low.incomplete(name, "it has no body in this file", node, synchronises=True)
+            low.incomplete(name, "it has no body that clang could read", node, synchronises=True)
     inherited = {f.key for _, base in info.bases for f in base.fields}
     for field in reversed(info.fields):
         if field.key not in inherited and ends(low, field.type):

@@ -177,13 +177,13 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
                 if wavefronts > ideal
                 else None
             )
-    first = accesses[0]
+    found = dearest[0]
     sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
     others = least < report.wavefronts or len(executed) == 1 or any(a.decided for a in accesses)
     round = _counters(*dearest) if others else {}
-    return SiteBanks(first.site, first.mode, report, sure, first, round, shared)
+    return SiteBanks(found.site, found.mode, report, sure, found, round, shared)
 
 
 def _by_round(rounds: list[tuple[int, int]], wavefronts: Lanes) -> dict[tuple[int, int], int]:

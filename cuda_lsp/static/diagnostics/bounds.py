@@ -119,6 +119,6 @@ def _diagnosis(
     """Of the first lane that is ``wrong``; ``story`` of it and of the element that it reaches."""
     at = tuple(int(i[0]) for i in np.nonzero(wrong))
     thread, byte = trace.thread(at[-1]), int(offset[at])
-    text = story(words.thread(thread), words.subscript(a.array, byte))
+    text = story(words.thread(thread), words.place(a.array, byte))
     witness = Witness((thread, thread), None, a.array.name, words.element(a.array, byte))
     return Diagnosis(code, status, text, trace.kernel.name, a.site, witness=witness, launch=trace.launch)

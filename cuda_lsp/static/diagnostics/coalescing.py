@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.model import Code, Mode, Site, Space, Status
+from cuda_lsp.model import Code, Mode, Site, SourceRange, Space, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.banks import warp_rows
 from cuda_lsp.static.execution.trace import Access, Trace
@@ -29,7 +29,8 @@ _MOST = 1024
 class SectorReport:
     """Sectors of one site's worst warp request against the ideal, and the mean over requests.
 
-    ``layout``: how the lanes of the worst request lie, for people.
+    ``layout``: how the lanes of the worst request lie, for people; ``apart``: the elements from each to the
+    next, where that is one number.
     """
 
     site: Site
@@ -38,6 +39,7 @@ class SectorReport:
     ideal: int
     mean_sectors: float
     layout: str
+    apart: int | None
 
 
 def request_sectors(addresses: Lanes, active: Flags, size: int) -> tuple[Lanes, Lanes]:
@@ -63,14 +65,14 @@ def _distinct(addresses: Lanes, active: Flags, size: int, grain: int) -> Lanes:
 
 def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:
     """One report per global access site, in order of the text; block 0, sampled rounds."""
-    by_site: dict[object, tuple[Site, Mode, list[_Requests]]] = {}
+    by_site: dict[tuple[SourceRange, Mode], list[_Requests]] = {}
     for a in _global_accesses(trace):
         addresses, active, _ = warp_rows(a, trace.threads, trace.gpu.warp_size)
         if len(addresses) and (addresses >= 0).all() and (addresses < budgets.MOST_ADDRESS).all():
-            entry = by_site.setdefault((a.site.range, a.mode), (a.site, a.mode, []))
+            entry = by_site.setdefault((a.site.range, a.mode), [])
             rows, lanes = addresses[:_MOST], active[:_MOST]
-            entry[2].append(_Requests(*request_sectors(rows, lanes, a.size), rows, lanes, a.size))
-    reports = [_report(*entry) for entry in by_site.values()]
+            entry.append(_Requests(a.site, *request_sectors(rows, lanes, a.size), rows, lanes, a.size))
+    reports = [_report(mode, requests) for (_, mode), requests in by_site.items()]
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
 
@@ -78,6 +80,7 @@ def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:
 class _Requests:
     """Of one access: sectors and ideal sectors, byte addresses and active lanes, bytes of a lane."""
 
+    site: Site
     sectors: Lanes
     ideal: Lanes
     addresses: Lanes
@@ -89,12 +92,22 @@ class _Requests:
         return int(np.argmax(self.sectors - self.ideal))
 
 
-def _report(site: Site, mode: Mode, requests: list[_Requests]) -> SectorReport:
+def _report(mode: Mode, requests: list[_Requests]) -> SectorReport:
     mean = float(np.concatenate([r.sectors for r in requests]).mean())
     worst = max(requests, key=lambda r: int(r.sectors[r.worst] - r.ideal[r.worst]))
     row = worst.worst
-    layout = _layout(worst.addresses[row][worst.active[row]], worst.size)
-    return SectorReport(site, mode, int(worst.sectors[row]), int(worst.ideal[row]), mean, layout)
+    addresses = worst.addresses[row][worst.active[row]]
+    apart = np.diff(addresses)
+    even = len(apart) > 0 and bool((apart == apart[0]).all())
+    return SectorReport(
+        worst.site,
+        mode,
+        int(worst.sectors[row]),
+        int(worst.ideal[row]),
+        mean,
+        _layout(addresses, worst.size),
+        abs(int(apart[0])) // worst.size if even else None,
+    )
 
 
 def _layout(addresses: Lanes, size: int) -> str:
@@ -104,10 +117,11 @@ def _layout(addresses: Lanes, size: int) -> str:
         return ""
     if (apart == apart[0]).all() and abs(int(apart[0])) > size:
         return f"; its lanes are {abs(int(apart[0]))} bytes apart"
-    pieces = int(((apart != size) & (apart != 0)).sum()) + 1
-    if 1 < pieces < len(addresses):
+    ascending = np.unique(addresses)
+    pieces = int((np.diff(ascending) > size).sum()) + 1
+    if 1 < pieces < len(ascending):
         return f"; its lanes lie in {pieces} rows"
-    return "" if pieces > 1 else f"; it begins {int(addresses[0]) % SECTOR_BYTES} bytes into a sector"
+    return "" if pieces > 1 else f"; it begins {int(ascending[0]) % SECTOR_BYTES} bytes into a sector"
 
 
 def _global_accesses(trace: Trace) -> Iterator[Access]:
@@ -136,7 +150,7 @@ def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, .
             Code.UNCOALESCED_ACCESS, Status.PROVED,
             f"uncoalesced access: a warp needs {r.sectors} sectors of {SECTOR_BYTES} bytes for "
             f"{r.site.text or 'this access'} instead of {r.ideal}{r.layout}",
-            trace.kernel.name, r.site, launch=trace.launch,
+            trace.kernel.name, r.site, launch=trace.launch, apart=r.apart,
         )
         for r in sector_reports(trace)
         if r.sectors >= factor * r.ideal

@@ -42,7 +42,7 @@ class Diagnosis:
     """A ``Finding`` in the making: ``story`` is what happens, without what it needs and depends on.
 
     ``told_same``: the message says that both write the same value. ``lanes_only``: of a race, that lanes of
-    one warp alone meet, at different instructions.
+    one warp alone meet, at different instructions. ``apart``: how many elements lie from lane to lane.
     """
 
     code: Code
@@ -61,6 +61,7 @@ class Diagnosis:
     launch: LaunchConfig | None = None
     array: str | None = None
     lanes_only: bool = False
+    apart: int | None = None
 
     @property
     def certain(self) -> bool:

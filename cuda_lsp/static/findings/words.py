@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import STRETCH, Array
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
@@ -22,7 +22,11 @@ _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
-_DETAILS = (re.compile(r"; lanes? \d+ .* words apart"), re.compile(r" \(for example when [^()]*\)"))
+_DETAILS = (
+    re.compile(r"; lanes? \d+ .* words apart"),
+    re.compile(r"; its lanes are \d+ bytes apart(?= \(for)"),
+    re.compile(r" \(for example when [^()]*\)"),
+)
 """What goes last of what is told beside the story."""
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
@@ -44,6 +48,13 @@ def element(array: Array, byte: int) -> tuple[int, ...]:
 
 def subscript(array: Array, byte: int) -> str:
     return array.name + "".join(f"[{i}]" for i in element(array, byte))
+
+
+def place(array: Array, byte: int) -> str:
+    """``subscript``, and where in a record: an array of one object has no other place to tell."""
+    inside = byte % STRETCH % max(array.element.size, 1)
+    record = inside and not isinstance(array.element, Int | Float)
+    return f"{subscript(array, byte)} at byte {inside}" if record else subscript(array, byte)
 
 
 def _contents(cells: tuple[tuple[tuple[Array, int], int], ...]) -> str:
@@ -128,9 +139,13 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
     shortened = _with_fewer_values(shortened)
-    for detail in _DETAILS if len(shortened) > LONGEST else ():
-        shortened = detail.sub("", shortened) if len(shortened) > LONGEST else shortened
-    return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+    for detail in (None, *_DETAILS):
+        shortened = shortened if detail is None else detail.sub("", shortened)
+        for width in (LONGEST, *_WIDTHS):
+            fitting = _cut_in_middle(shortened, texts, width)
+            if len(fitting) <= LONGEST:
+                return fitting
+    return f"{shortened[: LONGEST - 1]}…"
 
 
 def _with_fewer_values(message: str) -> str:

@@ -22,10 +22,10 @@ from cuda_lsp.static.symbolic.terms import Term
 def repeated_in(p: Problem, facts: Term, query: Query) -> Repeated | None:
     """The array that keeps the two apart where it holds no number twice; None: that alone does not."""
     formula = query.complete(t.and_(facts, p.formula), p)
-    for name, found in places_read(p.overlap, query):
+    for array, found in places_read(p.overlap, query):
         differ = t.and_(*(_differing(a, b) for a, b in itertools.combinations(found, 2)))
         if any(query.refutes_quickly(t.and_(case, differ)) for case in _cases(p, facts, formula, query)):
-            return Repeated(name)
+            return Repeated(array.name)
     return None
 
 

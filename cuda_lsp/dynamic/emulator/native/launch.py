@@ -225,6 +225,7 @@ class NativeLaunch:
                 row.number, Fault(row.number, row.thread, row.address, bool(row.misaligned))
             )
             fault.count += row.count
+            fault.furthest = max(fault.furthest, row.furthest)
             self.faults[row.number] = 0
         state.faults_count = 0
 

@@ -151,9 +151,9 @@ class NativeLog:
 
         return _filled(screened, 1)[0]
 
-    def numbers(self, suspected: Array) -> set[int]:
+    def touches(self, suspected: Array) -> tuple[Array, Array]:
         rows, columns = self.rows(), self._selected(suspected)
-        return set(rows["number"][np.unique(columns[2])].tolist())
+        return columns[0], rows["number"][columns[2]].astype(np.int64)
 
     def entries(self, suspected: Array) -> Entries:
         rows, (word, thread, at, address, value) = self.rows(), self._selected(suspected)

@@ -39,10 +39,12 @@ static void fault(Launch *l, i4 number, i8 thread, i8 address, i8 whole) {
             if (!faults) { l->failed = 1; return; }
             l->faults = faults, l->faults_room = room;
         }
-        l->faults[l->faults_count++] = (Fault){number, thread, address, (address & (whole - 1)) != 0, 0};
+        l->faults[l->faults_count++] = (Fault){number, thread, address, (address & (whole - 1)) != 0, 0, address};
         *known = (i4)l->faults_count;
     }
-    l->faults[*known - 1].count++;
+    Fault *f = &l->faults[*known - 1];
+    f->count++;
+    if (address > f->furthest) f->furthest = address;
 }
 
 /* The value of a slot that holds one for all threads, written out for each. */

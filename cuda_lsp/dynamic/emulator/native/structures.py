@@ -52,7 +52,9 @@ class Log(Structure):
 class Fault(Structure):
     """An access that was not carried out."""
 
-    _fields_ = (*((name, c_int64) for name in ("number", "thread", "address", "misaligned", "count")),)  # type: ignore[assignment]
+    _fields_ = (
+        *((name, c_int64) for name in ("number", "thread", "address", "misaligned", "count", "furthest")),
+    )  # type: ignore[assignment]
 
 
 class Launch(Structure):

@@ -42,7 +42,7 @@ typedef struct {      /* accesses, in the order of their execution; columns of a
     i8 *value;
 } Log;
 
-typedef struct { i8 number, thread, address, misaligned, count; } Fault;
+typedef struct { i8 number, thread, address, misaligned, count, furthest; } Fault;
 
 typedef struct {
     i8 threads, granules;

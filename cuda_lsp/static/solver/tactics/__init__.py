@@ -9,6 +9,7 @@ other verdicts where the budget ends.
 from __future__ import annotations
 
 from cuda_lsp.static.solver.tactics import (
+    ascending,
     cases,
     common,
     digits,
@@ -56,7 +57,12 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
         meetings.under_the_launch,
     ),
-    (models.already_shown, common.for_group((plain.refuted,)), plain.refuted),
+    (
+        models.already_shown,
+        common.for_group((plain.refuted,)),
+        plain.refuted,
+        ascending.where_offsets_ascend(_OF_ADDRESSES),
+    ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
         models.already_shown,

@@ -1,0 +1,101 @@
+"""Stretches between neighbouring offsets (``row[v]`` to ``row[v + 1]``) are apart where these ascend.
+
+That offsets of rows, buckets and segments ascend is what they are for: a kernel that reads two neighbours as
+begin and end takes it for granted, and so do we, and tell. Not where the kernel writes the array, asks which
+of two neighbours is larger, or comes to an access only if they descend.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from cuda_lsp.ir.program import Array
+from cuda_lsp.static.offset_arrays import ascending_arrays
+from cuda_lsp.static.solver.orders import ascending, places_read
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import Access
+from cuda_lsp.static.symbolic.sizes import FIRST, SECOND, side
+from cuda_lsp.static.symbolic.terms import Op, Term
+
+
+def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
+    """Tries what linear arithmetic shows, and ``proofs``, with the offsets that the pair reads in order."""
+
+    def in_order(pair: OpenPair) -> Proved | None:
+        arrays = ascending_arrays(pair.query.kernel)
+        if not arrays:
+            return None
+        formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
+        for array, found in places_read(formula, pair.query):
+            if (
+                array in arrays
+                and all(_in_one_row(x, array, pair) for x in found)
+                and _may_ascend(pair, array)
+            ):
+                ordered = evolve(pair.p, guards=t.and_(pair.p.guards, ascending(found)))
+                tactics = (_linearly, _whoever_is_first(found, proofs), *proofs)
+                answer = first_answer(tactics, evolve(pair, p=ordered))
+                if isinstance(answer, Proved):
+                    return Proved((f"`{array.name}` ascends", *answer.assumptions))
+        return None
+
+    return in_order
+
+
+def _linearly(pair: OpenPair) -> Proved | None:
+    formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
+    return Proved() if pair.query.refutes_quickly(formula) else None
+
+
+def _whoever_is_first(elements: list[Term], proofs: tuple[Tactic, ...]) -> Tactic:
+    """What linear arithmetic shows where one stretch begins before the other, or behind it.
+
+    That they do not begin at one element, where that is all that is asked, ``proofs`` may show as well.
+    """
+    places = {side(x): x.args[2][0] for x in reversed(elements)}
+
+    def in_each_case(pair: OpenPair) -> Proved | None:
+        if FIRST not in places or SECOND not in places:
+            return None
+        one, other = places[FIRST], places[SECOND]
+        for case in (t.lt(one, other), t.lt(other, one)):
+            if _linearly(evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, case)))) is None:
+                return None
+        met = evolve(pair.p, overlap=t.eq(one, other), difference=t.sub(one, other), offsets=(one, other))
+        answer = first_answer((_linearly, *proofs), evolve(pair, p=met))
+        return answer if isinstance(answer, Proved) else None
+
+    return in_each_case
+
+
+def _in_one_row(element: Term, array: Array, pair: OpenPair) -> bool:
+    """The places that threads read follow one another: not each batch has offsets of its own.
+
+    Nothing is multiplied by a parameter (``row[batch * (n + 1) + v]``), and no step from thread to thread
+    leaves elements out.
+    """
+    free, reach = pair.query.where.free, float(array.element.size)
+    steps: list[tuple[int, float]] = []
+    for atoms, factor in t.monomials(element.args[2][0]).items():
+        if len(atoms) > 1 and any(x.op is Op.SYMBOL and x.args[0] in free for x in atoms):
+            return False
+        if len(atoms) == 1:
+            steps.append((abs(factor), atoms[0].hi - atoms[0].lo))
+    for step, others in sorted(steps):
+        if step > reach:
+            return False
+        reach += step * others
+    return True
+
+
+def _may_ascend(pair: OpenPair, array: Array) -> bool:
+    """Each of the two accesses by itself is reached when the array ascends."""
+    return all(_reached(access, array, pair) for access in (pair.p.pair.first, pair.p.pair.second))
+
+
+def _reached(access: Access, array: Array, pair: OpenPair) -> bool:
+    query = pair.query
+    formula = query.complete(t.and_(query.where.bounds, access.guard), pair.p)
+    read = dict(places_read(formula, query))
+    return array not in read or not query.refutes(t.and_(formula, ascending(read[array])))

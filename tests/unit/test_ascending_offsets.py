@@ -1,0 +1,158 @@
+"""Offsets of rows, two of which bound a stretch: taken to ascend, and told, but not against the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.config import Settings
+from cuda_lsp.model import KernelReport, Verdict
+from cuda_lsp.static.analyze import check_text
+
+ASCENDS = "`row` ascends"
+HEAD = """
+__constant__ unsigned begins[65];
+__device__ int places[65];
+struct Node { int keys[9]; int count; };
+"""
+V = "int v = blockIdx.x * blockDim.x + threadIdx.x;"
+
+
+def checked(body: str, launch: str = "8, 128") -> KernelReport:
+    names = "int* row, const int* other, float* out, const float* in, int n, int width"
+    text = f"""{HEAD}
+    __global__ void k({names}) {{ {body} }}
+    void go({names}) {{ k<<<{launch}>>>(row, other, out, in, n, width); }}
+    """
+    (kernel,) = check_text(Path("/k.cu"), text, Settings(solver_budget=20_000)).kernels
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("body", "array"),
+    [
+        (f"{V} if (v < n) for (int e = row[v]; e < row[v + 1]; e++) out[e] *= 2;", "row"),
+        (f"{V} if (v < n) for (int e = row[v]; e < row[v + 1]; e++) for (int j = 0; j < width; j++) "
+         "out[e * width + j] = in[j];", "row"),
+        (f"{V} if (v < n) {{ int e = row[v], end = row[v + 1]; while (e < end) out[e++] = v; }}", "row"),
+        # Which stretch is empty changes nothing.
+        (f"{V} if (v >= n) return; int b = row[v], e = row[v + 1]; if (b >= e) return; out[b] = v;", "row"),
+        ("int b = blockIdx.x; for (int i = threadIdx.x; begins[b] + i < begins[b + 1]; i += blockDim.x) "
+         "out[begins[b] + i] = in[i];", "begins"),
+        ("for (int v = blockIdx.x * 128 + threadIdx.x; v < n; v += 128 * gridDim.x) "
+         "for (int e = row[v]; e < row[v + 1]; e++) out[e] = v;", "row"),
+        ("int v = blockIdx.x * 4 + threadIdx.x / 32; if (v < n) "
+         "for (int e = row[v] + threadIdx.x % 32; e < row[v + 1]; e += 32) out[e] = v;", "row"),
+        (f"{V} if (v < 64) for (int e = places[v]; e < places[v + 1]; e++) out[e] = v;", "places"),
+        # Of ranges one holds the key.
+        ("int t = threadIdx.x, b = blockIdx.x, k = other[b]; if (row[t] <= k && k < row[t + 1]) out[b] = t;",
+         "row"),
+    ],
+)  # fmt: skip
+def test_stretches_between_neighbouring_offsets_are_apart(body: str, array: str) -> None:
+    kernel = checked(body)
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert f"`{array}` ascends" in kernel.assumptions
+
+
+LAST_ENDS_WITH_ALL = """int b = blockIdx.x, first = row[b], end = b + 1 < n ? row[b + 1] : width;
+for (int f = threadIdx.x; f < end - first; f += blockDim.x) out[first + f] = in[f];"""
+
+
+def test_the_last_row_may_end_with_all_that_there_is() -> None:
+    kernel = checked(LAST_ENDS_WITH_ALL, "n, 128")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert ASCENDS in kernel.assumptions
+
+
+def test_several_last_rows_are_not_apart() -> None:
+    assert checked(LAST_ENDS_WITH_ALL, "8, 128").verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The last element is the next row's first.
+        f"{V} if (v < n) for (int e = row[v]; e <= row[v + 1]; e++) out[e] *= 2;",
+        # It begins in the row before.
+        f"{V} if (v < n) for (int e = row[v] - 1; e < row[v + 1]; e++) out[e] *= 2;",
+        # Two rows in one.
+        f"{V} if (v < n) for (int e = row[v]; e < row[v + 2]; e++) out[e] *= row[v + 1];",
+        # Two threads have one row.
+        f"{V} if (v < n) for (int e = row[v / 2]; e < row[v / 2 + 1]; e++) out[e] *= 2;",
+        # Rows of neighbours, of which two may have the same.
+        f"{V} if (v < n) {{ int u = other[v]; for (int e = row[u]; e < row[u + 1]; e++) out[e] *= 2; }}",
+        # It is bounded by another array.
+        f"{V} if (v < n) for (int e = row[v]; e < other[v + 1]; e++) out[e] *= row[v + 1];",
+        # Ascending alone does not make numbers differ.
+        f"{V} if (v < n) out[row[v]] = in[row[v + 1]];",
+        # The last row may be longer than the rest.
+        f"{V} if (v < n) for (int e = row[v]; e < (v ? row[v + 1] : width); e++) out[e] *= 2;",
+        # Several columns, steps narrower than they are.
+        f"""{V} if (v < n) for (int e = row[v]; e < row[v + 1]; e++)
+        for (int j = 0; j <= width; j++) out[e * width + j] = in[j];""",
+        # A key that ends one range begins the next.
+        """int t = threadIdx.x, k = other[blockIdx.x];
+        if (row[t] <= k && k <= row[t + 1]) out[blockIdx.x] = t;""",
+    ],
+)  # fmt: skip
+def test_what_meets_in_ascending_offsets_is_not_called_free(body: str) -> None:
+    assert checked(body).verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("body", "launch"),
+    [
+        # Each batch has offsets of its own, which may all begin at 0.
+        ("int b = blockIdx.x; for (int v = threadIdx.x; v < n; v += 128) "
+         "for (int e = row[b * (n + 1) + v]; e < row[b * (n + 1) + v + 1]; e++) out[e] *= 2;", "8, 128"),
+        ("int i = blockIdx.x * 65 + threadIdx.x; for (int e = row[i]; e < row[i + 1]; e++) out[e] *= 2;",
+         "8, 64"),
+        ("const int* own = row + blockIdx.x * width; int v = threadIdx.x; "
+         "for (int e = own[v]; e < own[v + 1]; e++) out[e] *= 2;", "8, 64"),
+        # Begin and end of each stand side by side, and nothing between one's end and the next one's begin.
+        (f"{V} if (v < n) for (int e = row[2 * v]; e < row[2 * v + 1]; e++) out[e] *= 2;", "8, 128"),
+        # Some rows are nobody's.
+        ("int i = blockIdx.y * 9 + threadIdx.y; for (int e = row[i]; e < row[i + 1]; e++) out[e] *= 2;",
+         "dim3(1, 8), dim3(1, 8)"),
+        # As bytes they are other numbers.
+        (f"{V} const short* part = (const short*)row; "
+         "if (v < n) for (int e = part[v]; e < part[v + 1]; e++) out[e] *= 2;", "8, 128"),
+    ],
+)  # fmt: skip
+def test_what_is_no_single_row_of_offsets_is_not_taken_to_ascend(body: str, launch: str) -> None:
+    assert checked(body, launch).verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The kernel moves them itself.
+        f"{V} if (v < n) {{ for (int e = row[v]; e < row[v + 1]; e++) out[e] *= 2; row[v] = 0; }}",
+        # It expects them to descend.
+        f"{V} if (v < n) for (int e = row[v + 1]; e < row[v]; e++) out[e] *= 2;",
+        # It is ready for either.
+        f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1];
+        for (int e = min(a, b); e < max(a, b); e++) out[e] *= 2; }}""",
+        f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1]; if (a > b) {{ int c = a; a = b; b = c; }}
+        for (int e = a; e < b; e++) out[e] *= 2; }}""",
+        f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1], d = a < b ? 1 : -1;
+        for (int e = a; e != b; e += d) out[e] *= 2; }}""",
+        f"""{V} if (v < n) {{ int a = row[v], b = row[v + 1]; if (b < a) out[b] = 1; else out[a] = 2; }}""",
+        # Runs of keys, which may come again.
+        f"{V} if (v < n && row[v] != row[v + 1]) out[row[v]] = v;",
+        f"{V} if (v >= n) return; if (row[v] == row[v + 1]) return; out[row[v]] = v;",
+    ],
+)
+def test_nothing_is_taken_for_granted_against_the_kernel(body: str) -> None:
+    kernel = checked(body)
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
+def test_numbers_in_a_record_are_no_offsets() -> None:
+    kernel = checked(
+        """const Node* node = reinterpret_cast<const Node*>(in); int t = threadIdx.x, k = other[blockIdx.x];
+        if (node[blockIdx.x].keys[t] <= k && k < node[blockIdx.x].keys[t + 1]) out[blockIdx.x] = t;"""
+    )
+    assert kernel.verdict is not Verdict.RACE_FREE
