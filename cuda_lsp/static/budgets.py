@@ -222,8 +222,8 @@ SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 
 FILE_SHARES = (3.0, 1.5)
 """Of a kernel's budget, on the command line: what the kernels of a file share in each of two rounds. Most
-take less than a tenth of a second, and files of real code have up to a hundred kernels. Looked at a second
-time are those that want nothing but time; even of these few are decided."""
+take less than a tenth of a second, and files of real code have up to a hundred kernels; of those that are
+looked at a second time few are decided."""
 
 LEAST_KERNEL_SHARES = (0.12, 0.04)
 """Of a kernel's budget, what each has in the first round at least, and when the file has had twice its

@@ -83,7 +83,7 @@ class KeptReport:
             if not any(finding.certain for finding in answer.findings):
                 alike[key] = answer, launches
         self.take_in(answer, settings)
-        return answer.wants_time and answer.stats.seconds > _SPENT * budget.kernel
+        return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel
 
     def _answer(self, settings: Settings, budget: Budget) -> SolverResult:
         try:

@@ -34,7 +34,7 @@ class SolverResult:
 
     ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free for every
     launch of the target as well. ``reasons``: why it is undecided. ``assumptions``: what a proof took
-    for granted, for people. ``wants_time``: it is undecided, and nothing but time is missing.
+    for granted, for people.
     """
 
     verdict: Verdict
@@ -45,4 +45,3 @@ class SolverResult:
     assumptions: tuple[str, ...] = ()
     not_settled: frozenset[SourceRange] = frozenset()  # barriers that threads may miss
     mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
-    wants_time: bool = False

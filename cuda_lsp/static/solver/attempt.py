@@ -7,7 +7,7 @@ from attrs import define, field
 from cuda_lsp.model import SourceRange, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Doubt, Open, Undecided
+from cuda_lsp.static.findings.conditions import Doubt, Undecided
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
 from cuda_lsp.static.symbolic.affine import Problem
@@ -15,13 +15,12 @@ from cuda_lsp.static.symbolic.affine import Problem
 
 @define
 class Attempt:
-    """One pass over a kernel under one setting. ``ended``: the reasons that are the end of a budget."""
+    """One pass over a kernel under one setting."""
 
     findings: dict[Sites, Diagnosis] = field(factory=dict[Sites, Diagnosis])
     doubts: dict[Sites, Undecided] = field(factory=dict[Sites, Undecided])
     others: list[Diagnosis] = field(factory=list[Diagnosis])
     reasons: dict[str, None] = field(factory=dict[str, None])
-    ended: set[str] = field(factory=set[str])
     assumptions: dict[str, None] = field(factory=dict[str, None])
     not_settled: set[SourceRange] = field(factory=set[SourceRange])  # barriers that threads may miss
     mixed: bool = False  # threads may wait at different barriers
@@ -53,12 +52,6 @@ class Attempt:
         """Nothing is open, and nothing was found."""
         return not self.doubts and not self.reasons and not self.findings and not self.mixed
 
-    @property
-    def wants_time(self) -> bool:
-        """Nothing but time is missing: no finding, and nothing that is not understood, is in the way."""
-        for_time = all(doubt.why is Open.TIME for doubt in self.doubts.values())
-        return for_time and not self.findings and self.ended >= self.reasons.keys() and not self.mixed
-
     def absorb(self, other: Attempt) -> None:
         """Adds what another launch showed; of two findings at one pair of sites the surer stays."""
         for sites, finding in other.findings.items():
@@ -69,7 +62,6 @@ class Attempt:
         told = {(f.code, f.site) for f in self.others}
         self.others += [f for f in other.others if (f.code, f.site) not in told]
         self.reasons.update(other.reasons)
-        self.ended |= other.ended
         self.assumptions.update(other.assumptions)
         self.not_settled |= other.not_settled
         self.mixed = self.mixed or other.mixed

@@ -96,7 +96,6 @@ class _Refinement:
             tuple(merged.assumptions),
             frozenset(merged.not_settled),
             merged.mixed,
-            merged.wants_time and not merged.decided,
         )
 
     @property
@@ -172,7 +171,6 @@ class _Refinement:
         attempt = Attempt()
         if isinstance(summary, str):
             attempt.reasons[summary] = None
-            attempt.ended |= {summary} - {_NESTED}
             return attempt
         attempt.reasons.update(dict.fromkeys(summary.reasons))
         try:
@@ -182,7 +180,6 @@ class _Refinement:
             candidates = problems(self.kernel, summary, where, self.gpu, self.stats, self.deadline, apart)
         except TooManyPairs as error:
             attempt.reasons[str(error)] = None
-            attempt.ended.add(str(error))
             return attempt
         except RecursionError:
             attempt.reasons[_NESTED] = None
