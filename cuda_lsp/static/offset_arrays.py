@@ -14,7 +14,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Load, Stmt, Var
+from cuda_lsp.ir.program import Array, BinaryOp, Const, Expr, Kernel, Load, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, mapped, stripped, subexpressions, used, variables, walk
 from cuda_lsp.model import Space
@@ -24,6 +24,7 @@ from cuda_lsp.static.linear import combined, linear
 
 _BELOW, _ABOVE = {BinaryOp.LT, BinaryOp.LE}, {BinaryOp.GT, BinaryOp.GE}
 _CHOOSING = {*_BELOW, *_ABOVE, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.EQ, BinaryOp.NE}
+_VALUES = {BinaryOp.EQ, BinaryOp.NE}
 _ABSOLUTE = frozenset({"abs", "labs", "llabs"})
 
 
@@ -101,7 +102,7 @@ _Held = Mapping[Var, frozenset["_Element"]]
 def _compared(kernel: Kernel) -> Iterator[Array]:
     """Arrays two of whose elements the kernel compares, as if the one behind might be the smaller one.
 
-    Or as if they were values, of which runs are sought: ``key[i] != key[i + 1]``.
+    Or as if they were values, of which runs or some are sought: ``key[i] != key[i + 1]``, ``text[i] == 'q'``.
     """
     held = _held(kernel)
     for s in walk(kernel.body):
@@ -109,7 +110,10 @@ def _compared(kernel: Kernel) -> Iterator[Array]:
             continue
         for e in subexpressions(used(s)):
             if isinstance(e, ir.Binary) and e.op in _CHOOSING:
-                yield from _arrays(e.left, held) & _arrays(e.right, held)
+                left, right = _arrays(e.left, held), _arrays(e.right, held)
+                yield from left & right
+                if e.op in _VALUES and isinstance(stripped(e.right), Const):
+                    yield from left
             elif isinstance(e, ir.Intrinsic) and e.name in _ABSOLUTE:
                 yield from (x.array for v in variables(e) for x in held.get(v, ()))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Copy, Kernel, Load, Store
+from cuda_lsp.ir.program import Assign, Copy, Kernel, Load, Store
 from cuda_lsp.ir.types import Float, Opaque
 from cuda_lsp.ir.walk import variables, walk
 from cuda_lsp.model import RaceKind, SourceRange, Status
@@ -37,8 +37,11 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
-    """Where it stores floating-point numbers, records, which may hold some, or integers that it has read."""
+    """Where it stores floating-point numbers, records, which may hold some, or integers made of what it reads."""
     read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
+    made = [s for s in walk(kernel.body) if isinstance(s, Assign)]
+    while more := {s.var for s in made if not read.isdisjoint(variables(s.value))} - read:
+        read |= more
 
     def asked(s: Copy | Store) -> bool:
         if isinstance(s, Copy) or isinstance(s.type, Float | Opaque):

@@ -156,3 +156,17 @@ def test_numbers_in_a_record_are_no_offsets() -> None:
         if (node[blockIdx.x].keys[t] <= k && k < node[blockIdx.x].keys[t + 1]) out[blockIdx.x] = t;"""
     )
     assert kernel.verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "row[v] == 5 && row[v + 1] == 7",
+        "row[v] < 5 && row[v + 1] > 7",
+        "row[v] == width && row[v + 1] == n - 3",
+        "row[v] % 8 == 1 && row[v + 1] % 8 == 3",
+    ],
+)
+def test_what_is_held_against_numbers_is_in_no_order(asked: str) -> None:
+    """A letter and the next one (``text[i] == 'q' && text[i + 1] == 'u'``) are found at more than one place."""
+    assert checked(f"{V} if (v < n && {asked}) out[0] = v;").verdict is not Verdict.RACE_FREE

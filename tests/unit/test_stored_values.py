@@ -349,3 +349,26 @@ def test_an_argument_that_decides_whether_values_differ_is_a_condition(value: st
     (found,) = (f for f in kernel.findings if f.kind is not None)
     assert found.effective_severity is severity
     assert (found.condition is not None) == (severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "alike"),
+    [
+        ("for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);", True),
+        ("for (int o = 16; o; o >>= 1) v = max(v, __shfl_xor_sync(~0u, v, o));", True),
+        ("for (int o = 16; o; o >>= 1) v += __shfl_down_sync(~0u, v, o);", False),
+        ("for (int o = 16; o > 1; o >>= 1) v += __shfl_xor_sync(~0u, v, o);", False),
+        ("for (int o = 16; o; o >>= 1) v -= __shfl_xor_sync(~0u, v, o);", False),
+    ],
+)
+def test_integers_that_lanes_exchange_are_of_one_value_too(exchange: str, alike: bool) -> None:
+    kernel = f"""__global__ void k(const int* x, int* sum) {{
+    int i = blockIdx.x * 128 + threadIdx.x, v = x[i];
+    {exchange}
+    sum[i / 32] = v;
+}}
+"""
+    report = check_text(Path("k.cu"), kernel + "void f(int* x, int* s) { k<<<8, 128>>>(x, s); }\n")
+    (store,) = (f for f in report.findings if f.kind is not None)
+    assert store.same_value is alike
+    assert store.effective_severity is (Severity.INFORMATION if alike else Severity.ERROR)

@@ -2,7 +2,8 @@
 
 That offsets of rows, buckets and segments ascend is what they are for: a kernel that reads two neighbours as
 begin and end takes it for granted, and so do we, and tell. Not where the kernel writes the array, asks which
-of two neighbours is larger, or comes to an access only if they descend.
+of two neighbours is larger, or comes to an access only if they descend; nor where what it holds only decides
+who comes to an access, and is no place itself.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
         for array, found in places_read(formula, pair.query):
             if (
                 array in arrays
+                and _bounds_places(found, pair)
                 and all(_in_one_row(x, array, pair) for x in found)
                 and _may_ascend(pair, array)
             ):
@@ -67,6 +69,16 @@ def _whoever_is_first(elements: list[Term], proofs: tuple[Tactic, ...]) -> Tacti
         return answer if isinstance(answer, Proved) else None
 
     return in_each_case
+
+
+def _bounds_places(elements: list[Term], pair: OpenPair) -> bool:
+    """Whether the elements are places, or bounds of something: what is held against numbers is in no order."""
+    atoms = {x for offset in pair.p.offsets for product in t.monomials(offset) for x in product}
+    for part in t.subterms(pair.p.guards):
+        if part.op is Op.LE:
+            together = {x for product in t.monomials(part.args[0]) for x in product}
+            atoms |= together if together - set(elements) else set()
+    return not atoms.isdisjoint(elements)
 
 
 def _in_one_row(element: Term, array: Array, pair: OpenPair) -> bool:
