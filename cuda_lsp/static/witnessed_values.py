@@ -37,7 +37,7 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
-    """Where it stores floating-point numbers, records, which may hold some, or integers made of what it reads."""
+    """Where it stores floats, records, which may hold some, or integers that are made of what it reads."""
     read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
     made = [s for s in walk(kernel.body) if isinstance(s, Assign)]
     while more := {s.var for s in made if not read.isdisjoint(variables(s.value))} - read:

@@ -168,5 +168,5 @@ def test_numbers_in_a_record_are_no_offsets() -> None:
     ],
 )
 def test_what_is_held_against_numbers_is_in_no_order(asked: str) -> None:
-    """A letter and the next one (``text[i] == 'q' && text[i + 1] == 'u'``) are found at more than one place."""
+    """A letter and the next one (``text[i] == 'q' && text[i + 1] == 'u'``) may stand at two places."""
     assert checked(f"{V} if (v < n && {asked}) out[0] = v;").verdict is not Verdict.RACE_FREE

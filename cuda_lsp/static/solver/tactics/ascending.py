@@ -72,7 +72,7 @@ def _whoever_is_first(elements: list[Term], proofs: tuple[Tactic, ...]) -> Tacti
 
 
 def _bounds_places(elements: list[Term], pair: OpenPair) -> bool:
-    """Whether the elements are places, or bounds of something: what is held against numbers is in no order."""
+    """Whether the elements are places, or bounds of one: what is held against numbers is in no order."""
     atoms = {x for offset in pair.p.offsets for product in t.monomials(offset) for x in product}
     for part in t.subterms(pair.p.guards):
         if part.op is Op.LE:
