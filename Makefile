@@ -26,7 +26,7 @@ $(TOOLKIT): $(STAMP)
 
 ## everything this machine can run; what is skipped says why
 test: $(STAMP) lint types imports
-	$(BIN)/python -m pytest tests/protocol tests/e2e
+	$(BIN)/python -m pytest tests/protocol tests/e2e -n 2 --dist loadfile
 	$(BIN)/python -m pytest tests/unit tests/gpu -n 2
 
 unit: $(STAMP)
