@@ -172,11 +172,11 @@ def _wire_reading(server: CudaServer) -> None:
         if report is None:
             return []
         settings = ls.settings_at(report.path)
-        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
+        document = ls.workspace.get_text_document(params.text_document.uri)
         runs = ls.runs(report, document.source)
         found = lenses.hints(report, document, lines, runs) if settings.inlay_hints else []
         if settings.interval_hints and ls.session:
-            found += await close_ups.interval_hints(ls.session, report, document, lines)
+            found += await close_ups.interval_hints(ls.session, report, as_it_is(document), lines)
         return found
 
     @server.feature(

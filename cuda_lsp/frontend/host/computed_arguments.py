@@ -347,7 +347,7 @@ class _Host:
             definition = self._constants.visible(name, at)
             narrow = definition is None or _NARROW.search(self._constants.words_of(definition)) is not None
             return None if narrow else {(f"{name}@{counter[1]}",): 1}
-        if reached is None and at == self._at and self._changes(name, at):
+        if reached is None and at == self._at and self._is_integer(name, at):
             return {(f"{name}@here",): 1}
         if reached is None:  # a macro, or a constant of a header
             number = self._constants.integer(name, at)
@@ -360,8 +360,8 @@ class _Host:
             inner = self.value(reached.text, reached.position, steps - 1)
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
 
-    def _changes(self, name: str, at: int) -> bool:
-        """Whether it is an integer variable that statements around a place give several values."""
+    def _is_integer(self, name: str, at: int) -> bool:
+        """Whether it is a variable of a whole int at least; what it holds nobody need know."""
         definition = self._constants.visible(name, at)
         words = self._constants.words_of(definition) if definition is not None else ""
         return _INTEGER.search(words) is not None and _NARROW.search(words) is None
