@@ -113,6 +113,7 @@ def job_for(
         suspects=tuple(map(places_of, filter(_is_suspected, report.findings))),
         untried=untried,
         proved=frozenset() if options.watch_all else run_needs.proved_sites(kernel, report),
+        releases=run_needs.lock_releases(kernel),
         shapes=kernel_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,

@@ -27,6 +27,7 @@ from cuda_lsp.dynamic.compilation.compile import (
     compile_module,
     plan_ahead,
 )
+from cuda_lsp.dynamic.compilation.releases import with_releases
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, remarks
@@ -184,7 +185,7 @@ class _Check:
         self, engine: Engine, notes: tuple[str, ...], plain: CompiledModule, later: Future[CompiledModule]
     ) -> CheckResult:
         job, entry = self.job, _entry(self.job, plain)
-        sites = sites_of(plain, entry)
+        plain, sites = with_releases(plain, sites_of(plain, entry), job.releases)
         if not job.watch:
             notes = (*notes, PRUNED)
         elif (watch := watched(job, sites)) is not None:

@@ -120,6 +120,7 @@ class Preparation:
 class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
+    ``releases``: stores that give locks back.
 
     ``suspects``: pairs of places that may race, which are sought with further data and schedules.
     ``untried``: those for which no run is made that could show them, and why.
@@ -145,6 +146,7 @@ class CheckJob:
     all_blocks: bool = False
     watch: bool = True
     proved: frozenset[SourceRange] = frozenset()
+    releases: frozenset[SourceRange] = frozenset()
     suspects: tuple[Places, ...] = ()
     untried: Mapping[Places, str] = field(factory=dict[Places, str])
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])

@@ -27,7 +27,9 @@ _IS_ATOMIC = re.compile(
 )
 _PLACE = re.compile(r"\*?\s*[A-Za-z_]\w*(?:\s*(?:\[.*\]|\.\s*[A-Za-z_]\w*|->\s*[A-Za-z_]\w*))*", re.DOTALL)
 _ASSIGNED = re.compile(r"\s*=(?!=)\s*")
-_READ_FIRST = re.compile(r"(?:const\s+)?(?:auto|[A-Za-z_]\w*(?:\s+(?:int|long))*)\s+([A-Za-z_]\w*)\s*=\s*")
+_READ_FIRST = re.compile(
+    r"(?:(?:const\s+)?(?:auto|[A-Za-z_]\w*(?:\s+(?:int|long))*)\s+)?([A-Za-z_]\w*)\s*=(?!=)\s*"
+)
 _SUM = re.compile(r"([A-Za-z_]\w*)\s*([-+&|^])\s*(.+)", re.DOTALL)
 _SCOPE = re.compile(r"\bthread_scope_block\b|\b__NV_THREAD_SCOPE_BLOCK\b")
 _WIDE = {"thread_scope_block": "thread_scope_device", "__NV_THREAD_SCOPE_BLOCK": "__NV_THREAD_SCOPE_DEVICE"}
@@ -112,12 +114,20 @@ def _each(source: Source, extents: list[SourceRange]) -> Iterator[Candidate]:
 
 
 def _is_meant(source: Source, extent: SourceRange) -> bool:
-    """Whether all threads mean one place, or the one that data names."""
+    """Whether all threads mean one place, or the one that data names.
+
+    Data that the kernel itself stores elsewhere names no place for good: a position that threads draw with
+    ``base = *count; *count = base + 1`` is wrong when the count is, and atomics at it would hide that.
+    """
     access = source.extent(extent)
     names = names_around(source, access[0])
     if names is None:
         return False
     origins = names.origins(" , ".join(subscripts(source.plain[slice(*access)])))
+    own = re.match(r"\W*(\w*)", source.plain[slice(*access)])
+    others = origins.read - {own[1] if own else ""}
+    if any(names.stores_to(name) for name in others):
+        return False
     return origins.memory or not (origins.ids or origins.calls)
 
 

@@ -16,6 +16,7 @@ _OF_GROUPS = re.compile(r"\b\w+(?:\(\))?\s*\.\s*(thread|group)_index\s*\(\s*\)\s
 _CALL = re.compile(r"\b(?!sizeof\b|min\b|max\b)[A-Za-z_]\w*\s*(?:<[^<>;()]*>\s*)?\(")
 _MEMORY = re.compile(r"\[|->|(?:^|[-+*/%&|(=,?:])\s*\*\s*[A-Za-z_(]|\batomic\w*\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_READ = re.compile(r"(?<![\w.)\]])\*\s*([A-Za-z_]\w*)|\b([A-Za-z_]\w*)\s*(?:\[|->)")
 _DEEPEST = 3
 _IDS = {"thread": "threadIdx", "group": "blockIdx"}
 
@@ -40,6 +41,11 @@ class Names:
             found = [self._value(match.end()) for match in re.finditer(change, self._body)]
             self._known[name] = [*found, *(["0"] if step else [])]
         return self._known[name]
+
+    def stores_to(self, name: str) -> bool:
+        """Whether the function writes elements of an array, or what a pointer points to, plainly."""
+        element = rf"\b{name}\s*\[(?:[^][;={{}}]|\[[^][]*\])*\]|(?<![\w)\]])\*\s*{name}\b"
+        return re.search(rf"(?:{element})\s*(?:<<|>>|[-+*/%&|^])?=(?!=)", self._body) is not None
 
     def _value(self, at: int) -> str:
         """From here to the comma or semicolon that ends it."""
@@ -68,27 +74,32 @@ class Names:
     def origins(self, expression: str) -> Origins:
         """What the value of an expression comes from, over all that is written to its names."""
         pending, seen = [expression], set[str]()
-        ids: set[str] = set()
+        ids, read = set[str](), set[str]()
         memory = calls = False
         while pending:
             text = _OF_GROUPS.sub(lambda m: f"{_IDS[m[1]]}.{m[2]}", pending.pop())
             ids.update(f"{m[1]}.{m[2]}" for m in _ID.finditer(text))
             memory |= _MEMORY.search(text) is not None
+            read.update(first or second for first, second in _READ.findall(text))
             calls |= _CALL.search(text) is not None
             for name in _NAME.findall(text):
                 if name not in seen:
                     seen.add(name)
                     pending += self.values(name)
-        return Origins(frozenset(ids), memory, calls)
+        return Origins(frozenset(ids), memory, calls, frozenset(read))
 
 
 @frozen
 class Origins:
-    """``ids``: ``threadIdx.x`` and the like. ``memory``: elements that are read. ``calls``: of functions."""
+    """``ids``: ``threadIdx.x`` and the like. ``memory``: elements that are read. ``calls``: of functions.
+
+    ``read``: names of arrays and pointers through which memory is read.
+    """
 
     ids: frozenset[str]
     memory: bool
     calls: bool
+    read: frozenset[str]
 
 
 def names_around(source: Source, offset: int) -> Names | None:

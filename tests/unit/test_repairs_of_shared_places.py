@@ -121,6 +121,25 @@ def test_an_update_in_two_statements_is_one_atomic() -> None:
     assert "int first = atomicAdd(size, 4);\n" in after(launched(body, "int* size, int* out"))
 
 
+def test_an_update_in_two_statements_may_set_a_variable_that_stands_before() -> None:
+    body = """
+    int first = 0;
+    if (threadIdx.x % 32 == 0) {
+        first = *size;
+        *size = first + 4;
+        out[first] = 1;
+    }"""
+    assert "        first = atomicAdd(size, 4);\n" in after(launched(body, "int* size, int* out"))
+
+
+def test_a_position_that_a_racing_count_gives_is_not_hidden_by_atomics() -> None:
+    body = """
+    int first = *size;
+    *size = first * 2 + 1;
+    out[first] = threadIdx.x;"""
+    assert "atomicExch(&out" not in after(launched(body, "int* size, int* out"))
+
+
 def test_a_plain_read_of_what_others_update_is_atomic() -> None:
     body = "    if (in[threadIdx.x] > *best) atomicMax(best, in[threadIdx.x]);"
     is_mended(launched(body, "int* best, const int* in"), RepairKind.ATOMIC, "> atomicAdd(best, 0))")
