@@ -263,7 +263,12 @@ def endings_of(result: CheckResult, report: KernelReport) -> tuple[ToolError, ..
         places = [(stuck, *place) for stuck in trial.races.stuck for place in waiting_places(stuck, result)]
         for stuck, site, text, count, _ in places:
             if site.site is not None:
-                where = f"{said}; {count} threads of block {stuck.block} are at `{text}`"
+                who = (
+                    f"{count} {'thread' if count == 1 else 'threads'} of block {stuck.block} are"
+                    if count
+                    else "it is"
+                )
+                where = f"{said}; {who} at `{text}`"
                 found.setdefault(site.site.range, ToolError(where, site.site.range, severity))
         if not places:
             start = report.range.start

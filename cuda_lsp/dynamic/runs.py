@@ -33,6 +33,7 @@ class SiteKind(enum.Enum):
     BARRIER = "barrier"  # block barriers, named or not
     WARP_SYNC = "warp synchronisation"  # __syncwarp, shuffles, votes
     MATRIX = "matrix access"  # of a warp together: ldmatrix, wmma.load …
+    TRAP = "trap"  # ends the launch
     IMAGE = "image access"  # of a texture or surface; the emulator watches them
     OTHER = "other"  # memory touched in a way the detectors do not cover (TMA, wgmma, …)
 
@@ -227,7 +228,10 @@ class SeenFault:
 
 @frozen
 class Stuck:
-    """Threads that wait for others that will not come. ``waiting``: (site, how many, one of them)."""
+    """Threads that wait for others that will not come, or that ended the launch.
+
+    ``waiting``: (site, how many, one of them); how many is 0 where nobody counted them.
+    """
 
     block: int
     waiting: tuple[tuple[int, int, int], ...]
@@ -239,6 +243,10 @@ class Stuck:
 def opcodes_of(sites: Iterable[PtxSite], *kinds: SiteKind) -> tuple[str, ...]:
     """The names of the instructions of these kinds, each once."""
     return tuple(dict.fromkeys(site.opcode for site in sites if site.kind in kinds))
+
+
+TRAPPED = "the kernel executed trap"
+ASSERTION = "an assertion failed"
 
 
 @frozen

@@ -61,6 +61,23 @@ def test_a_raw_string_over_lines_keeps_the_numbers_right():
     assert marked == number
 
 
+def test_a_macro_of_a_system_header_stands_where_it_is_used():
+    text = "    g(a); assert(a[1] != 5);\n}"
+    rows = (
+        "    g(a);",
+        "bool(",
+        "a[1] != 5",
+        ") ? void(0) : fail())",
+        ";\n}",
+    )  # now ours, now the macro's
+    made = "\n".join(f'# 1 "{PATH}"{" 3 4" * (k % 2)}\n{row}' for k, row in enumerate(rows))
+    _, table = rewritten(made.partition("\n")[2], text)
+    places = {token.text: (token.line, token.column, token.exact) for token in table.tokens}
+    assert places["fail"] == (1, 11, False)
+    assert places["5"] == (1, 26, True)
+    assert places["}"] == (2, 1, True)
+
+
 def test_pragmas_stay_whole():
     out, table = rewritten("#pragma unroll 4\nx;")
     assert "#pragma unroll 4" in out.split("\n")

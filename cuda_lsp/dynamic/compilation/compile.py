@@ -31,7 +31,7 @@ from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
-_FORMAT = 4
+_FORMAT = 5
 _SECONDS = 120.0
 RELOCATABLE = "-rdc=true"  # what nvcc is told where device code is linked
 _SEPARATE = "requires separate compilation mode"

@@ -15,7 +15,7 @@ from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.expressions import Expressions, Stretch
 from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxLocation, PtxModule, type_size
-from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, row_of
+from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, asserts, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 
@@ -32,6 +32,7 @@ _KINDS: Mapping[Role, SiteKind] = {
     Role.EXCHANGE: SiteKind.WARP_SYNC,
     Role.PRODUCT: SiteKind.WARP_SYNC,
     Role.CLUSTER: SiteKind.OTHER,
+    Role.TRAP: SiteKind.TRAP,
     Role.UNCOVERED: SiteKind.OTHER,
     Role.UNKNOWN: SiteKind.OTHER,
 }
@@ -115,6 +116,8 @@ class _Finder:
         return None, ()
 
     def _named(self, index: int, calls: tuple[SourceRange, ...], made: PtxSite) -> Site:
+        if made.kind is SiteKind.TRAP and made.opcode != "trap":  # not what the macro is made of
+            return evolve(self.expressions.site(self.expressions.call(index), calls), text="assert(…)")
         if made.kind is SiteKind.ACCESS and not made.atomic:
             return self.expressions.site(self.expressions.around(index)[0], calls)
         return self.expressions.site(self.expressions.call(index), calls)
@@ -151,7 +154,7 @@ class _Finder:
 def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
     """The site of an instruction without its place; None: it is of no interest."""
     row, words = row_of(code), {word.partition("__")[0] for word in code.modifiers}
-    kind = _KINDS.get(row.role)
+    kind = SiteKind.TRAP if asserts(code) else _KINDS.get(row.role)
     if kind is None or (row.role is Role.ACCESS and (words & _PRIVATE or "%SP" in code.operands)):
         return None
     if row.role is Role.ACCESS and "shared__cluster" in code.modifiers:  # memory of another block

@@ -3,7 +3,8 @@
 The device compiler records lines, not columns (``-lineinfo``). So between the preprocessor and the compiler
 the user's text is rewritten to one token a line, numbered across all files; every ``.loc`` line is then the
 number of a token, and the table says where that stands. Toolkit and system headers stay as they are.
-What a macro's own text makes stands where the macro is used; its arguments stand where they are written.
+What a macro's own text makes stands where the macro is used; its arguments stand where they are written. A
+macro of a system header (``assert``) has markers around what it makes: its line is put together again.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class _Rewriter:
                 self.tokens.append(Token(self._path(name), line, 1, row.strip()))
                 marked = False
             elif row.strip():
+                row, k = self._whole_line(name, line, row, lines, k)
                 joined = self._whole_raw_strings(row, lines, k)
                 if not marked:
                     self._mark(name)
@@ -114,7 +116,20 @@ class _Rewriter:
         return "\n".join(self.out), TokenTable(self.tokens, frozenset(self.paths.values()))
 
     def _is_user(self, name: str, flags: str) -> bool:
-        return not (name.startswith(("<", *self.system)) or "3" in flags.split())
+        """Whether the user's text follows: a system header's macro within it is as good."""
+        return not name.startswith(("<", *self.system)) and ("3" not in flags.split() or name in self.paths)
+
+    def _whole_line(
+        self, name: str, line: int, row: str, lines: Sequence[str], following: int
+    ) -> tuple[str, int]:
+        """The row, joined with those behind it that markers say are of the same line; what follows them."""
+        while following + 1 < len(lines):
+            marker = _MARKER.match(lines[following])
+            more = lines[following + 1]
+            if marker is None or (int(marker[1]), marker[2]) != (line, name) or more.startswith("#"):
+                break
+            row, following = f"{row} {more.lstrip()}", following + 2
+        return row, following
 
     def _path(self, name: str) -> Path:
         if name not in self.paths:

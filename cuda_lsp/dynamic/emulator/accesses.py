@@ -31,7 +31,14 @@ _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 class Stopped(Exception):
-    """The launch ended early; the message is for people."""
+    """The launch ended early; the message is for people.
+
+    ``number``, ``threads``: the instruction that ended it, and who came there.
+    """
+
+    def __init__(self, why: str, number: int | None = None, threads: Array | None = None) -> None:
+        super().__init__(why)
+        self.number, self.threads = number, threads
 
 
 @define
@@ -361,4 +368,5 @@ class Accesses:
         """End the launch, unless no thread is there. Raises Stopped with ``why`` and the first of them."""
         if mask is None or mask.any():
             lane = 0 if mask is None else int(np.flatnonzero(mask)[0])
-            raise Stopped(f"{why} (thread {int(self.lanes.thread[lane])})")
+            who = np.ones(self.threads, bool) if mask is None else mask
+            raise Stopped(f"{why} (thread {int(self.lanes.thread[lane])})", number, who)

@@ -69,6 +69,8 @@ class Machine:
                 self._run()
             except Stopped as stop:
                 self.failure = str(stop)
+                if stop.number is not None and stop.threads is not None:
+                    self.waits.ended_by(stop.number, stop.threads)
         if self.services.detector is not None:
             self.services.asynchronous.linger()
             self.services.detector.finish(cut=self.failure is not None)

@@ -17,6 +17,7 @@ from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, element_t
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, bases, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
+from cuda_lsp.dynamic.runs import TRAPPED
 
 Emit = Callable[[Emitter, Instruction, int], None]
 
@@ -147,7 +148,7 @@ def _nothing(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
-    why = "the kernel executed trap"
+    why = TRAPPED
     if code.opcode == TOO_DEEP:
         name, deepest = code.arguments
         why = f"recursion of {name} deeper than {deepest} calls, which the emulator does not follow"

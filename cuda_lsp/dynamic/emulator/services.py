@@ -19,11 +19,11 @@ from cuda_lsp.dynamic.emulator.images import Images
 from cuda_lsp.dynamic.emulator.matrices import Matrices
 from cuda_lsp.dynamic.emulator.printing import formatted, text_at
 from cuda_lsp.dynamic.ptx.flatten import function_address
+from cuda_lsp.dynamic.runs import ASSERTION
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
-ASSERTION = "an assertion failed"
 _LONGEST_OUTPUT = 1 << 20  # characters that kernels print, as on a GPU
 
 

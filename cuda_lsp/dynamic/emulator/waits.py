@@ -257,6 +257,10 @@ class Waits:
         if not any(w.places.keys() == places.keys() for w in self.stuck):
             self.stuck.append(Waiting(places, gone))
 
+    def ended_by(self, number: int, threads: Array) -> None:
+        """``threads`` came to an instruction that ends the launch."""
+        self.stuck.append(Waiting({number: threads}, ~self.at.alive))
+
     def stop(self, spinning: bool = False, here: int | None = None, late: bool = False) -> None:
         """Say where all living threads are; ``here``: the block of all; ``late``: the deadline came."""
         if here is not None:

@@ -7,7 +7,7 @@ freeing its memory would wait for the kernel.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,10 @@ from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import width_table
 from cuda_lsp.dynamic.ptx.functions import launches_kernels
 from cuda_lsp.dynamic.ptx.module import PtxModule
-from cuda_lsp.dynamic.ptx.opcodes import row_named
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (
+    ASSERTION,
+    TRAPPED,
     WARP,
     Detail,
     EngineUnavailable,
@@ -41,6 +43,7 @@ from cuda_lsp.dynamic.runs import (
     RunOutcome,
     SeenBanks,
     SiteKind,
+    Stuck,
     opcodes_of,
 )
 from cuda_lsp.hardware import architecture_number
@@ -89,7 +92,7 @@ class Launch:
         plan = self.plan = Plan(
             self.device, self.request, self.module, known, self.likely, self.tight, self.not_covered
         )
-        watch = plan.watch()
+        watch = evolve(plan.watch(), traps=self.host is not None)  # the program is to hear of its own
         module = self._for_device()
         parts = plan.layout.clocks, bool(watch.widths)
         detector = detector_ptx(self.toolkit, self._detector_architecture, *parts)
@@ -307,6 +310,8 @@ class Launch:
         raced = self.memory.download("races", records.RACE, records.RACES)
         damaged = records.damaged_races(raced, sites)
         races = records.seen_races(raced, sites, book) if not damaged else ()
+        executed = records.executed_sites(marks, self.made.marks)
+        trapped = self._trapped(executed)
         if records.lost_order(notes):
             races = tuple(race for race in races if race.blocks[0] == race.blocks[1])
         return RunOutcome(
@@ -316,19 +321,39 @@ class Launch:
             blocks_total=blocks_of(self.request),
             failure=f"{damaged} records of the detector are damaged: do not trust this run"
             if damaged
-            else None,
+            else self._why_trapped(trapped),
+            stuck=trapped,
             races=races,
             flags=records.seen_flags(self.memory.download("flags", records.FLAG, records.FLAGS), book),
             banks=self._banks(),
             faults=records.seen_faults(
                 self.memory.download("faults", records.FAULT, len(sites)), sites, book
             ),
-            executed=records.executed_sites(marks, self.made.marks),
+            executed=executed,
             not_covered=(*self._uncovered(), *records.notes_said(notes)),
             unwatched=self._unwatched,
             output=output,
             results=self.memory.results() if keep_results else {},
         )
+
+    def _trapped(self, executed: frozenset[int]) -> tuple[Stuck, ...]:
+        """Who came to a trap, and left there instead."""
+        assert self.made is not None
+        sites = self.request.sites
+        traps = [site for site in sorted(executed) if sites[site].kind is SiteKind.TRAP]
+        if not traps:
+            return ()
+        told = self.memory.download("where", np.uint32, self._where_bytes // 4).tobytes()
+        where = records.each_thread(told, len(self.plan.blocks), self.plan.layout.threads)
+        seen = records.trapped(where, self.plan.blocks, traps)
+        return seen or (Stuck(0, tuple((site, 0, 0) for site in traps)),)
+
+    def _why_trapped(self, trapped: Sequence[Stuck]) -> str | None:
+        """What ended the launch before its end, if anything did."""
+        if not trapped:
+            return None
+        site = self.request.sites[trapped[0].waiting[0][0]]
+        return TRAPPED if row_named(site.opcode).role is Role.TRAP else ASSERTION
 
     @property
     def _bank_sums(self) -> int:

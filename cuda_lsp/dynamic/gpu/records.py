@@ -273,6 +273,18 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
     return tuple(stuck)
 
 
+def trapped(where: Records, blocks: Sequence[int], traps: Sequence[int]) -> tuple[Stuck, ...]:
+    """Who left at which of the sites ``traps``. ``where``: as of ``stuck_blocks``."""
+    found: list[Stuck] = []
+    for row, block in zip(where, blocks, strict=True):
+        said: Any = np.where((row == 0) | (row == 0xFFFFFFFF), 0x10000, row & 0xFFFF)  # nothing, no site
+        here = {site: np.flatnonzero(said == site) for site in traps}
+        told = tuple((site, len(who), int(who[0])) for site, who in here.items() if len(who))
+        if told:
+            found.append(Stuck(block, told, exited=int((row == 0xFFFFFFFF).sum())))
+    return tuple(found)
+
+
 def notes_said(notes: Records) -> tuple[str, ...]:
     """What the detector could not follow."""
     return tuple(text for text, flag in zip(NOTES, notes.tolist(), strict=False) if flag)

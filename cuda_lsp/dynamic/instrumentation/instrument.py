@@ -32,7 +32,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     literal_registers,
     participants,
 )
-from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.instrumentation.watch import MAX_SITES, Labels, Watch
 from cuda_lsp.dynamic.ptx.functions import callees, has_loops, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
@@ -301,6 +301,9 @@ class _Rewriter:
                 if place and place[1].kind is SiteKind.ACCESS and place[1].space in (None, Space.GLOBAL):
                     yield from self._access(statement, *place, types, bounds_only=True)
                     continue
+                if place and self._ends_launch(place):
+                    yield from self._guarded(statement, (self._own_mark(place[0]), Instruction("exit")))
+                    continue
             yield statement
 
     def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -337,7 +340,7 @@ class _Rewriter:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
                     pending.append(place[0])
-            if row_of(statement).role is Role.CALL:
+            if row_of(statement).role is Role.CALL and not self._ends_launch(place):
                 result.extend(self._call(statement, function.name))
             else:
                 result.extend(self._instruction(statement, place, types, constants, own_mark))
@@ -349,6 +352,17 @@ class _Rewriter:
     def _own_mark(self, site: int) -> Statement:
         self.marks.append((site,))
         return Verbatim(probes.mark_executed(self.watch.control["executed"], len(self.marks) - 1))
+
+    def _ends_launch(self, place: tuple[int, PtxSite] | None) -> bool:
+        """Whether a thread that comes here leaves, instead of taking all that was seen with it."""
+        return place is not None and place[1].kind is SiteKind.TRAP and not self.watch.traps
+
+    def _trapped(self, site: int) -> Iterator[Statement]:
+        """A trap or a failed assertion: the thread says that it came here, and leaves."""
+        yield self._own_mark(site)
+        if self._keeps_state and site < MAX_SITES:
+            yield Verbatim(probes.waits_at(site))
+        yield Instruction("exit")
 
     # ----------------------------------------------------------------------------- instructions
 
@@ -362,6 +376,9 @@ class _Rewriter:
     ) -> Iterator[Statement]:
         mask = participants(instruction, constants)
         row = row_of(instruction)
+        if place and self._ends_launch(place):
+            yield from self._guarded(instruction, self._trapped(place[0]))
+            return
         if mask is not None or (row.role is Role.CLUSTER and "wait" in instruction.modifiers):
             around = self.order.synchronisation(instruction, place[0] if place else None, mask)
             yield from self._guarded(instruction, (*mark, *around))

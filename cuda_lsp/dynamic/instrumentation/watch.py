@@ -22,7 +22,8 @@ class Watch:
     ``order``: follow what fences and atomics order between blocks. ``resident``: blocks that a multiprocessor
     is to hold at once. ``widths``: where atomics of several widths may update memory. ``cluster``: as of the
     run. ``quiet``: sites that cannot race in global memory. ``in_shared``, ``in_global``: where generic
-    addresses of sites lie, unless they miss.
+    addresses of sites lie, unless they miss. ``traps``: they end the launch; else the threads that come there
+    leave, and the launch's end tells: a trap takes all that was seen with it.
     """
 
     entry: str
@@ -43,6 +44,7 @@ class Watch:
     homes: frozenset[tuple[int, int]] = frozenset()
     in_shared: frozenset[int] = frozenset()
     in_global: frozenset[int] = frozenset()
+    traps: bool = False
 
     def watches(self, site: int) -> bool:
         """Whether races are looked for at a site. Sites beyond ``MAX_SITES`` fit into no stamp."""

@@ -84,9 +84,13 @@ def ending(result: CheckResult, trial: TrialResult) -> Iterator[str]:
     for stuck in trial.races.stuck[:_BLOCKS_TOLD]:
         places = [
             f"{count} at line {line_of(site)} ({thread_words(triple(one, launch.block), None)}, `{text}`)"
+            if count
+            else f"some at line {line_of(site)} (`{text}`)"
             for site, text, count, one in waiting_places(stuck, result)
         ]
         left = [f"{stuck.exited} have returned"] if stuck.exited else []
         block = triple(stuck.block, launch.grid or (1, 1, 1))
         if places or left:
-            yield f"threads of block ({block[0]},{block[1]},{block[2]}): {'; '.join([*places, *left])}"
+            counted = any(count for _, count, _ in stuck.waiting)
+            of = f" of block ({block[0]},{block[1]},{block[2]})" if counted or left else ""
+            yield f"threads{of}: {'; '.join([*places, *left])}"

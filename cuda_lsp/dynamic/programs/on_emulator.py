@@ -21,13 +21,12 @@ from cuda_lsp.dynamic.emulator.clusters import ALONE, every, whole
 from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, cluster_size, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory
-from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.job import CheckResult
 from cuda_lsp.dynamic.programs.instances import LIBRARY, Instances, Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, KernelRuns, ProgramKernel, argument_names, results_of
 from cuda_lsp.dynamic.ptx.names import stable
-from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
+from cuda_lsp.dynamic.runs import ASSERTION, Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
 

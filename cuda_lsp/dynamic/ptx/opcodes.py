@@ -146,6 +146,11 @@ def row_of(code: Instruction) -> Opcode:
     return row_named(code.opcode)
 
 
+def asserts(code: Instruction) -> bool:
+    """Whether it is what a failed ``assert`` calls: it ends the launch as a trap does."""
+    return row_of(code).role is Role.CALL and "__assertfail" in code.operands
+
+
 @lru_cache(4096)
 def row_named(opcode: str) -> Opcode:
     """``row_of`` an instruction with this opcode, modifiers and all (``ld.shared.v2.u32``)."""
