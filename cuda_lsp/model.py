@@ -58,12 +58,14 @@ class Site:
     ``text`` is the source expression as written (``tile[threadIdx.y][k]``), for messages.
     ``calls`` are the call expressions through which inlining reached it, outermost first; a site
     written in the kernel itself has none.  Two sites are the same source expression when their
-    ``range`` agree, whatever the call chain.
+    ``range`` agree, whatever the call chain. ``guess``: what is read there goes to a compare-and-swap of that
+    word alone, which checks it.
     """
 
     range: SourceRange
     text: str = ""
     calls: tuple[SourceRange, ...] = ()
+    guess: bool = False
 
 
 # ---------------------------------------------------------------------------------------- memory
@@ -268,10 +270,10 @@ RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE, Code.WARP
 """The codes of data races."""
 
 
-def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
-    """The default severity of a finding: its status, capped by its code; ``same_value``: by information."""
+def severity_of(code: Code, status: Status, *, harmless: bool = False) -> Severity:
+    """The default severity of a finding: its status, capped by its code; ``harmless``: by information."""
     severity = max(STATUS_SEVERITY[status], CODES[code].worst)
-    return max(severity, Severity.INFORMATION) if same_value else severity
+    return max(severity, Severity.INFORMATION) if harmless else severity
 
 
 class RaceKind(enum.Enum):
@@ -386,7 +388,8 @@ class Finding:
     it was found under. ``missed``: a run saw it
     and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
     text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
-    accesses of the same defect, where these are told together (``report.defects``).
+    accesses of the same defect, where these are told together (``report.defects``). ``guessed``: what is read
+    is a guess that a compare-and-swap checks.
     """
 
     code: Code
@@ -408,13 +411,14 @@ class Finding:
     earlier: bool = False
     array: str | None = None
     also: tuple[Finding, ...] = ()
+    guessed: bool = False
 
     @property
     def effective_severity(self) -> Severity:
         """As the settings have it, else the default."""
         if self.severity is not None:
             return self.severity
-        return severity_of(self.code, self.status, same_value=self.same_value)
+        return severity_of(self.code, self.status, harmless=self.same_value or self.guessed)
 
     @property
     def places(self) -> Iterator[SourceRange]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from cuda_lsp.ir.program import Array
-from cuda_lsp.model import Mode, RaceKind, Scope, Space
+from cuda_lsp.model import Mode, RaceKind, Scope, Site, Space
 
 
 class Accessed(Protocol):
@@ -26,12 +26,26 @@ class Accessed(Protocol):
     def elementwise(self) -> bool: ...
 
 
+class Placed(Protocol):
+    """An access at a place of the source."""
+
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def site(self) -> Site: ...
+
+
 def conflicting(a: Accessed, b: Accessed, same_block: bool) -> bool:
     """Whether two threads' accesses to overlapping bytes conflict when nothing orders them."""
     if not (a.mode.writes or b.mode.writes):
         return False
     atomic = a.mode.atomic and b.mode.atomic and reach(a.scope, b.scope, same_block)
     return not (atomic and of_one_width(a.size, b.size, a.elementwise or b.elementwise))
+
+
+def guessed(a: Placed, b: Placed) -> bool:
+    """One reads a guess that a compare-and-swap checks, the other is atomic: a race that harms nobody."""
+    return (a.site.guess and b.mode.atomic) or (b.site.guess and a.mode.atomic)
 
 
 def reach(a: Scope | None, b: Scope | None, same_block: bool) -> bool:

@@ -37,6 +37,7 @@ from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
 from cuda_lsp.static.pace import Pace
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
+from cuda_lsp.static.rewrites.retries import with_retries
 from cuda_lsp.static.shares import Shares
 from cuda_lsp.static.stored_values import is_open, may_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
@@ -570,7 +571,7 @@ class Analyzer:
 
 def _program(translation: Translation, source: KernelSource, valued: bool = False) -> Kernel:
     """The kernel program, its locks and the barriers of its grid understood."""
-    return with_critical_sections(with_grid_barriers(translation.lower(source, valued)))
+    return with_critical_sections(with_retries(with_grid_barriers(translation.lower(source, valued))))
 
 
 def _with_values(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:

@@ -235,6 +235,8 @@ def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
         if c.sure and (group.between_blocks or not both):  # one block need not draw both numbers
             same = c.same_value
             yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided, None, same)
+        elif conflicts.guessed(c.first, c.second):
+            continue  # told where it is certain; a doubt of it is none of the kernel
         elif any(d.weak for d in doubts):
             trace.not_decided(_unsure_pair(c.first, c.second, next(d.reason for d in doubts if d.weak)))
         else:
@@ -262,6 +264,8 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
             yield Race(
                 a, b, Status.PROVED, group.between_blocks, None, None, max(a.decided, b.decided), met, alike
             )
+        elif conflicts.guessed(a, b):
+            continue
         elif doubt.weak:
             trace.not_decided(_unsure_pair(a, b, doubt.reason))
         else:

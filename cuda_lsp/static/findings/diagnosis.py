@@ -43,6 +43,7 @@ class Diagnosis:
 
     ``told_same``: the message says that both write the same value. ``lanes_only``: of a race, that lanes of
     one warp alone meet, at different instructions. ``apart``: how many elements lie from lane to lane.
+    ``guessed``: what is read is a guess that a compare-and-swap checks.
     """
 
     code: Code
@@ -62,6 +63,7 @@ class Diagnosis:
     array: str | None = None
     lanes_only: bool = False
     apart: int | None = None
+    guessed: bool = False
 
     @property
     def certain(self) -> bool:
@@ -75,7 +77,7 @@ class Diagnosis:
 
     @property
     def effective_severity(self) -> Severity:
-        return severity_of(self.code, self.status, same_value=self.same_value)
+        return severity_of(self.code, self.status, harmless=self.same_value or self.guessed)
 
     @property
     def message(self) -> str:
@@ -116,7 +118,7 @@ class Diagnosis:
         return Finding(
             self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
             self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
-            severity=severity, array=self.array,
+            severity=severity, array=self.array, guessed=self.guessed,
         )  # fmt: skip
 
 
@@ -142,6 +144,8 @@ def race_between(
     what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet, at different
     instructions.
     """
+    guessed = conflicts.guessed(early, late)
+    remedy = words.GUESSED if guessed else remedy
     kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
     story = words.suspicion(kind, array.name, actions)
@@ -158,5 +162,5 @@ def race_between(
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
         code, status, story, kernel, late.site, (other,), kind, seen, None, conditions, doubt, same_value,
-        told_same, launch, array.name, warp,
+        told_same, launch, array.name, warp, None, guessed,
     )  # fmt: skip

@@ -193,6 +193,7 @@ def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carrie
 
 
 WRAPPED = "the 32-bit index wraps"
+GUESSED = "harmless: the compare-and-swap checks what was read"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
 
 

@@ -241,6 +241,8 @@ class _Pairing:
             return
         if not conflicts.conflicting(earlier, later, self.relation.same_block):
             return
+        if conflicts.guessed(earlier, later):
+            return  # the first tier tells of it where it is certain
         if any(_certain(s, earlier, later) for s in entry.separators):
             return
         across_blocks = not self.relation.same_block and self._is_tainted(later.guard)
