@@ -455,10 +455,10 @@ class Translation:
 
     # ------------------------------------------------------------------------------------ lowering
 
-    def lower(self, source: KernelSource, valued: bool = False) -> Kernel:
+    def lower(self, source: KernelSource, valued: bool = False, computed: bool = False) -> Kernel:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it.
 
-        ``valued``: floating-point values are followed, too.
+        ``valued``: floating-point values are followed, too; ``computed``: so that they can be computed.
         """
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
@@ -466,7 +466,7 @@ class Translation:
         sites = (*self.launch_sites, *outside)
         passing = passed(source, sites, directive)
         errors = self._compile_errors(source)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued, computed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         own = [t for t in self._sources.templates if t.offsets == source.offsets]
         formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)

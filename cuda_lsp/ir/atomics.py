@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from attrs import frozen
 
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Float, Int
 
 
 class AtomicOp(enum.Enum):
@@ -88,6 +89,18 @@ ATOMICS: Mapping[AtomicOp, AtomicRow] = {row.op: row for row in (
     _Row(_Op.STORE, lambda old, x: x[0], members=("store", "clear", "operator="), reads=False),
 )}
 # fmt: on
+_OF_REALS = frozenset({_Op.ADD, _Op.SUB, _Op.MIN, _Op.MAX, _Op.EXCH, _Op.LOAD, _Op.STORE})
+
+
+def updated_real(
+    row: AtomicRow, old: float | None, operands: Sequence[float | None], type: Float
+) -> float | None:
+    """``updated`` of a floating-point number."""
+    known = [x for x in operands[: row.operands] if x is not None]
+    if row.op not in _OF_REALS or len(known) < row.operands or (old is None and not row.blind):
+        return None
+    update: Callable[[Any, Any], float] = row.update
+    return type.rounded(update(0.0 if old is None else old, known))
 
 
 def updated(row: AtomicRow, old: int | None, operands: Sequence[int | None], type: Int) -> int | None:

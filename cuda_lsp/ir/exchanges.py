@@ -19,7 +19,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir.ops import Lanes, dtype_of
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import WARP_SIZE
 
 Flags = NDArray[np.bool_]
@@ -172,7 +172,7 @@ def source_lane(row: Exchange, lane: Any, by: Any, width: int) -> Any:
     return lane + (at - lane) * within
 
 
-def value_of(row: Exchange, offers: Mapping[int, Any], lane: int, operands: Sequence[Any], type: Int) -> Any:
+def value_of(row: Exchange, offers: Mapping[int, Any], lane: int, operands: Sequence[Any], type: Type) -> Any:
     """One thread's result: an integer, with a shuffle whatever its source offers; None: not known.
 
     ``operands``: those of the call, as this thread has them; None where not known.
@@ -188,7 +188,7 @@ def value_of(row: Exchange, offers: Mapping[int, Any], lane: int, operands: Sequ
         offers = {other: v for other, v in offers.items() if mask >> other & 1}
     if row.offered is None or not offers or any(not isinstance(v, int) for v in offers.values()):
         return None
-    return type.wrap(row.python(offers, lane))
+    return type.wrap(row.python(offers, lane)) if isinstance(type, Int) else None
 
 
 def values_of(

@@ -614,7 +614,9 @@ class Kernel:
     ``said``: conditions that hold at single launches, by their place and block, besides those of
     ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on. ``valued``: floating-point values are followed, as expressions that nobody
-    computes; ``followed``: the same kernel like that, for who asks whether two threads store one value.
+    computes; ``followed``: the same kernel like that, for who asks whether two threads store one value;
+    ``computed``: the same with all that floats are made of, for who runs it on numbers, which may matter
+    where the kernel ``judges_floats``: integers and truth values are made of them.
     """
 
     name: str  # as in the source, with template arguments: ``reduce<float, 256>``
@@ -644,6 +646,8 @@ class Kernel:
 
     valued: bool = False
     followed: Kernel | None = None
+    computed: Kernel | None = None
+    judges_floats: bool = False
 
     def said_of(self, launch: LaunchConfig) -> tuple[Expr, ...]:
         """What holds at this launch, and need not at others."""

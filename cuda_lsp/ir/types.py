@@ -7,6 +7,7 @@ arithmetic operation always have one type and its width and signedness decide wr
 from __future__ import annotations
 
 import re
+from ctypes import c_float
 
 from attrs import frozen
 
@@ -49,13 +50,17 @@ class Int:
 
 @frozen
 class Float:
-    """A floating-point number: its value is data, never tracked exactly by the static side."""
+    """A floating-point number: its value is data, computed by nobody but who runs a kernel on numbers."""
 
     bits: int
 
     @property
     def size(self) -> int:
         return self.bits // 8
+
+    def rounded(self, value: float) -> float:
+        """``value`` as the type holds it. 16 bits have two formats: those numbers are left as they are."""
+        return c_float(value).value if self.bits == 32 else value
 
     def __str__(self) -> str:
         return f"float{self.bits}"

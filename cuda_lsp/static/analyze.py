@@ -469,6 +469,7 @@ class Analyzer:
             first = enumerate_kernel(kernel, settings, until=until)
             open_ = is_open(first, kernel)
             may_matter = open_ or first.cut or may_open(first, kernel)  # what threads store
+            may_matter = may_matter or (kernel.judges_floats and not first.decided)
             if (open_ and not first.cut) or (may_matter and pace.whole):
                 kernel = _with_values(kernel, translation, source)
             if open_ and not first.cut:
@@ -569,13 +570,18 @@ class Analyzer:
             del self._reports[key]
 
 
-def _program(translation: Translation, source: KernelSource, valued: bool = False) -> Kernel:
+def _program(
+    translation: Translation, source: KernelSource, *, valued: bool = False, computed: bool = False
+) -> Kernel:
     """The kernel program, its locks and the barriers of its grid understood."""
-    return with_critical_sections(with_retries(with_grid_barriers(translation.lower(source, valued))))
+    lowered = translation.lower(source, valued, computed)
+    return with_critical_sections(with_retries(with_grid_barriers(lowered)))
 
 
 def _with_values(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:
-    return evolve(kernel, followed=_program(translation, source, valued=True))
+    followed = _program(translation, source, valued=True)
+    computed = _program(translation, source, computed=True) if kernel.judges_floats else None
+    return evolve(kernel, followed=followed, computed=computed)
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

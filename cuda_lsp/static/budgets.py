@@ -382,6 +382,12 @@ MOST_JOINED_PAIRS = 400_000
 ORDINARY_SIZES = (16, 40)
 """Of what no launch fixes: loops soon get over with them."""
 
+ORDINARY_REAL = 0.5
+"""Of a floating-point parameter: limits and scales are mostly below 1. Contents lie on both sides of it."""
+
+REAL_STEPS = 4
+"""Of contents, to 1: sums, products and halves of such numbers are exact for a while."""
+
 FALLING_FROM = 4_000
 """Contents that every thread is to improve on fall from here: more than any result of ordinary inputs."""
 

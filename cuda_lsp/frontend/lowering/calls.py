@@ -228,6 +228,8 @@ def without_body(
             _touch(low, node, declaration, this)
         if info is VOID:
             return zero(INT64)
+        if info.kind != "record":
+            return low.result_of(declaration.name, info.ir, values)
         return low.unknown_record(info, f"result of {declaration.name}", values)
     pointers = [
         low.pointer(v)

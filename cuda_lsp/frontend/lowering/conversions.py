@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary
+from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary, zero
 from cuda_lsp.frontend.lowering.float_reasons import CONDITION, INTEGER
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
@@ -12,6 +12,7 @@ from cuda_lsp.ir.program import (
     FALSE,
     TRUE,
     AddressOf,
+    Binary,
     BinaryOp,
     Cast,
     Const,
@@ -40,9 +41,15 @@ def truth(low: Lowering, operand: Value) -> Expr:
         return (
             Const(int(expr.value != 0), BOOL)
             if isinstance(expr, Const)
-            else low.unknown(CONDITION, BOOL, [expr])
+            else low.real(lambda: _is_not_zero(expr), CONDITION, BOOL, [expr])
         )
     return cast(expr, BOOL)
+
+
+def _is_not_zero(expr: Expr) -> Expr:
+    if not isinstance(expr.type, Float):
+        return Cast(expr, BOOL)
+    return Binary(BinaryOp.NE, expr, zero(expr.type), BOOL)
 
 
 def null(low: Lowering, pointer: Expr) -> Expr:
@@ -99,11 +106,8 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
     if isinstance(expr, Const) and not isinstance(source, Pointer):
         return cast(expr, target)
     if isinstance(target, Float) or isinstance(source, Float):
-        return low.unknown(
-            "floating-point value" if isinstance(target, Float) else INTEGER,
-            target,
-            [expr],
-        )
+        reason = "floating-point value" if isinstance(target, Float) else INTEGER
+        return low.real(lambda: Cast(expr, target), reason, target, [expr])
     if isinstance(source, Pointer):
         return Cast(expr, target)
     return cast(expr, target)

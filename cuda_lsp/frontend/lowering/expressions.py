@@ -209,6 +209,8 @@ def _unary(low: Lowering, node: Node) -> Value:
         return unary(UnaryOp.NEG if op == K.MINUS else UnaryOp.INV, converted(low, operand, info.ir))
     if isinstance(operand, Const) and op == K.MINUS:
         return unary(UnaryOp.NEG, operand)
+    if op == K.MINUS and isinstance(info.ir, Float) and operand.type == info.ir:
+        return low.real(lambda: unary(UnaryOp.NEG, operand), "floating-point value", info.ir, [operand])
     return low.unknown("floating-point value", info.ir, [operand])
 
 
@@ -272,6 +274,8 @@ def _conditional(low: Lowering, node: Node) -> Value:
         return zero(INT64)
     if not first and not second and is_expr(a) and is_expr(b):
         if isinstance(info.ir, Float):
+            if low.computed and a.type == b.type == info.ir:
+                return select(test, a, b, info.ir)
             return low.unknown("floating-point value", info.ir, [test, a, b])
         x, y = converted(low, a, info.ir), converted(low, b, info.ir)
         return select(test, x, y, info.ir)

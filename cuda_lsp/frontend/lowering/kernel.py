@@ -51,18 +51,20 @@ def lower_kernel(
     errors: Sequence[CompileError] = (),
     passed: Passed = NOTHING_PASSED,
     valued: bool = False,
+    computed: bool = False,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in functions that the kernel
     may call as far as names tell; those count that stand in it, or in what it turns out to call. ``passed``:
-    what launches pass together. ``valued``: follow floating-point values too. What cannot be translated
-    becomes ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
+    what launches pass together. ``valued``: follow floating-point values too; ``computed``: leave nothing of
+    them out, as they are to be computed. What cannot be translated becomes ``Incomplete``; nothing is raised
+    for user code. Raises ValueError for a cursor of no function.
     """
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    attempts = _Attempts(ast, declaration, name, passed, valued)
+    attempts = _Attempts(ast, declaration, name, passed, valued, computed)
     own = [error for error in errors if attempts.reaches(error)]
     kernel = attempts.lowered(own)
     reached = [error for error in errors if attempts.reaches(error)]
@@ -72,13 +74,15 @@ def lower_kernel(
 class _Attempts:
     """A kernel that is lowered until what was taken for granted of its variables proves right."""
 
-    def __init__(self, ast: Ast, declaration: Declaration, name: str, passed: Passed, valued: bool) -> None:
+    def __init__(
+        self, ast: Ast, declaration: Declaration, name: str, passed: Passed, valued: bool, computed: bool
+    ) -> None:
         self.ast, self.declaration, self.name = ast, declaration, name
-        self.passed, self.valued = passed, valued
+        self.passed, self.valued, self.computed = passed, valued or computed, computed
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.met: dict[int, Declaration] = {declaration.key: declaration}
-        self.hopeless, self.keeps_floats = False, valued
+        self.hopeless, self.keeps_floats = False, self.valued
 
     def reaches(self, error: CompileError) -> bool:
         """Whether an error stands in the kernel, in a function that something in it asked for so far, or in
@@ -93,7 +97,7 @@ class _Attempts:
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
             low.launched, low.valued = self.passed, self.valued
-            low.keeps_floats = self.keeps_floats
+            low.keeps_floats, low.computed = self.keeps_floats, self.computed
             low.errors = in_order(errors)
             try:
                 kernel = _lower(low, self.ast.body(self.declaration), self.name)
@@ -136,7 +140,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
     low.out[:] = with_members(low, low.out)
-    if low.valued:
+    if low.valued and not low.computed:
         low.out[:] = without_sums(low, low.out)
     params, made = with_formulas(low, (*params, *low.late_parameters))
     statements = (*made, *low.out)
@@ -154,7 +158,8 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         behind=dict(low.behind),
         granted=_granted(low),
         enumerated=dict(low.enumerated),
-        valued=low.valued,
+        valued=low.valued and not low.computed,
+        judges_floats=low.judges_floats,
     )
 
 

@@ -8,7 +8,7 @@ from cuda_lsp.frontend.lowering.float_reasons import COMPARISON
 from cuda_lsp.frontend.lowering.places import Address, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, common, promote
-from cuda_lsp.ir.program import FALSE, TRUE, BinaryOp, Const, Expr, UnaryOp
+from cuda_lsp.ir.program import FALSE, TRUE, Binary, BinaryOp, Const, Expr, UnaryOp
 from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Opaque, Pointer, Type
 
 
@@ -33,7 +33,7 @@ def arithmetic(
         return _pointer_arithmetic(low, op, x, y, left, right, result)
     if isinstance(x.type, Float | Opaque) or isinstance(y.type, Float | Opaque):
         if result.ir == BOOL:
-            return low.unknown(COMPARISON, BOOL, [x, y])
+            return low.real(lambda: Binary(op, x, y, BOOL), COMPARISON, BOOL, [x, y])
         return low.floating(op, result.ir, x, y)
     if op in (BinaryOp.SHL, BinaryOp.SHR):
         assert isinstance(x.type, Int)
@@ -74,6 +74,7 @@ def stepped(low: Lowering, old: Expr, info: TypeInfo, up: bool) -> Expr:
     if info.is_pointer:
         return element(old, Const(1, INT64), info.pointee_size, not up)
     if not isinstance(info.ir, Int):
-        return low.unknown("floating-point value", info.ir, [old])
+        one = Const(1.0, info.ir)
+        return low.floating(BinaryOp.ADD if up else BinaryOp.SUB, info.ir, old, one)
     wide = promote(info.ir)
     return cast(binary(BinaryOp.ADD if up else BinaryOp.SUB, cast(old, wide), Const(1, wide)), info.ir)

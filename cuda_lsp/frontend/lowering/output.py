@@ -6,7 +6,8 @@ is given up by ``budgets.TooMuch``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import itertools
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from cuda_lsp.frontend import budgets
@@ -32,7 +33,8 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import Float, Opaque, Type
+from cuda_lsp.ir.reals import FUNCTIONS
+from cuda_lsp.ir.types import Float, Int, Opaque, Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
@@ -108,6 +110,8 @@ class Output:
         self.data: set[int] = set()  # ids of such variables that hold what was in memory
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self.valued = False  # floating-point values are followed, as expressions
+        self.computed = False  # … that are computed: nothing of them is left out
+        self.judges_floats = False  # integers and truth values are made of them
         self._ids = 0
         self._statements = 0
 
@@ -210,7 +214,21 @@ class Output:
         """``x op y`` of floating-point numbers, which is expressed where their values are followed."""
         if self.valued and isinstance(type, Float) and x.type == y.type == type:
             return Binary(op, x, y, type)
-        return self.unknown("floating-point value", type, [x, y])
+        return self.real(lambda: Binary(op, x, y, type), "floating-point value", type, [x, y])
+
+    def real(self, made: Callable[[], Expr], reason: str, type: Type, inputs: Sequence[Expr]) -> Expr:
+        """What is ``made`` of floating-point numbers, where these are computed; else unknown."""
+        self.judges_floats |= isinstance(type, Int)
+        alike = all(x.type == y.type for x, y in itertools.pairwise(inputs))
+        return made() if self.computed and alike else self.unknown(reason, type, inputs)
+
+    def result_of(self, name: str, type: Type, inputs: Sequence[Value]) -> Expr:
+        """What a pure function gives, expressed where floating-point numbers are computed and it is known."""
+        known = name in FUNCTIONS and bool(inputs) and all(map(is_expr, inputs))
+        self.judges_floats |= known and isinstance(type, Int)
+        if known and self.computed:
+            return Intrinsic(name, tuple(v for v in inputs if is_expr(v)), type)
+        return self.unknown(f"result of {name}", type, inputs)
 
     def loaded(self, value: Value) -> bool:
         """Whether data from memory is part of a value that is not expressed."""

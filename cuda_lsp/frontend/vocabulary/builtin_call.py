@@ -63,5 +63,11 @@ class Call:
             return self.low.unknown_record(self.info, reason, inputs)
         return self.low.unknown(reason, self.info.ir, inputs, varies)
 
+    def result(self, inputs: Sequence[Value]) -> Value:
+        """What the function gives: of pure ones that are known an expression, where floats are computed."""
+        if self.info is VOID or self.info.kind == "record":
+            return self.unknown(f"result of {self.name}", inputs)
+        return self.low.result_of(self.name, self.info.ir, inputs)
+
 
 Handler = Callable[[Call], Value]

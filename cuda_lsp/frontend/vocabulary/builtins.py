@@ -164,14 +164,14 @@ def _intrinsic(name: str | None = None) -> Handler:
     def lower(call: Call) -> Value:
         operands = [call.scalar(i) for i in range(len(call.arguments))]
         if not isinstance(call.info.ir, Int) or any(not isinstance(o.type, Int) for o in operands):
-            return call.unknown(f"result of {call.name}", operands)
+            return call.result(operands)
         return Intrinsic(name or call.name, tuple(operands), call.info.ir)
 
     return lower
 
 
 def _pure(call: Call) -> Value:
-    return call.unknown(f"result of {call.name}", call.values())
+    return call.result(call.values())
 
 
 def _reads_clock(call: Call) -> Value:

@@ -131,13 +131,15 @@ Instruction = Assign | Touch | Wait | Branch | Jump | Close | Demand | Stuck
 
 @frozen(eq=False)
 class Code:
-    """``slots``: how many variables a thread has. ``params``: slots of the kernel's parameters."""
+    """``slots``: how many variables a thread has. ``params``: slots of the kernel's parameters. ``floats``:
+    they are computed."""
 
     kernel: ir.Kernel
     instructions: tuple[Instruction, ...]
     slots: int
     params: tuple[tuple[ir.Var, int], ...]
     demands: tuple[Evaluate, ...]
+    floats: bool = False
 
     @property
     def barriers(self) -> tuple[ir.Barrier, ...]:
@@ -145,14 +147,16 @@ class Code:
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
-def linear_code(kernel: ir.Kernel, facts: Slice, cells: frozenset[int] = frozenset()) -> Code:
+def linear_code(
+    kernel: ir.Kernel, facts: Slice, cells: frozenset[int] = frozenset(), floats: bool = False
+) -> Code:
     """The kernel for a schedule of threads, without what decides neither addresses nor ways.
 
-    ``cells``: ids of integers that floating-point data make, the same in all threads. Raises
-    ``RecursionError`` when expressions nest too deeply.
+    ``cells``: ids of integers that floating-point data make, the same in all threads. ``floats``: they are
+    computed (``values``). Raises ``RecursionError`` when expressions nest too deeply.
     """
     chosen = dict.fromkeys(cells, budgets.HUB)
-    return _written(_Writer(facts, _needed(facts), chosen=chosen), kernel)
+    return _written(_Writer(facts, _needed(facts), floats, chosen), kernel)
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
@@ -171,7 +175,7 @@ def _written(writer: _Writer, kernel: ir.Kernel) -> Code:
     assumed = kernel.directives.assumptions if writer.facts is not None else ()
     demands = tuple(writer.expression(e) for e in assumed)
     params = tuple((param, writer.slot(param)) for param in kernel.params)
-    return Code(kernel, tuple(writer.code), writer.slots, params, demands)
+    return Code(kernel, tuple(writer.code), writer.slots, params, demands, writer.floats)
 
 
 def _needed(facts: Slice) -> set[int]:

@@ -12,10 +12,11 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from attrs import define, field
 
-from cuda_lsp.ir.atomics import AtomicRow, updated
+from cuda_lsp.ir.atomics import AtomicRow, updated, updated_real
 from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.ir.types import Float, Int, Type
 from cuda_lsp.model import Dim3, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.code import (
     Assign,
     Branch,
@@ -67,8 +68,10 @@ class Runner:
     turns: int = 0  # since the last wait
     grouped: bool = False  # passed a barrier of lanes that nobody knows
     touches: int = 0  # watched accesses
-    asked: dict[tuple[Array, int], int] = field(factory=dict[tuple[Array, int], int])
+    asked: dict[tuple[Array, int], float] = field(factory=dict[tuple[Array, int], float])
     """What the thread read of what memory held when the kernel started."""
+    drawn: dict[tuple[Array, int], float] = field(factory=dict[tuple[Array, int], float])
+    """The same of what its atomics found."""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -222,9 +225,13 @@ class Machine:
             return None
         if i.atomic is None:
             value = memory.load(base, array, start, i.type) if i.slot is not None else None
-            if isinstance(value, int) and (base, start) in memory.initially:
+            if isinstance(value, (int, float)) and (base, start) in memory.initially:
                 t.asked[array, start] = value
             return value
+        if i.slot is not None:
+            found = memory.load(base, array, start, i.type)
+            if isinstance(found, (int, float)) and (base, start) in memory.initially:
+                t.drawn[array, start] = found
         operands = [operand(t) for operand in i.operands]
         row, type, known = i.atomic, i.type, not t.chosen
         return memory.update(
@@ -233,6 +240,9 @@ class Machine:
 
 
 def _updated(row: AtomicRow, old: Value, operands: Sequence[Value], type: Type) -> Value:
+    if isinstance(type, Float):
+        reals = [v if isinstance(v, float) else None for v in (old, *operands)]
+        return updated_real(row, reals[0], reals[1:], type)
     if not isinstance(type, Int):
         return None
     number, *numbers = (v if isinstance(v, int) else None for v in (old, *operands))
@@ -248,6 +258,8 @@ def runners_of(code: Code, threads: Sequence[Thread], arguments: Mapping[str, in
             initial[slot] = (pointees[var], 0)
         elif isinstance(var.type, Int) and var.name in arguments:
             initial[slot] = var.type.wrap(arguments[var.name])
+        elif isinstance(var.type, Float) and code.floats:
+            initial[slot] = budgets.ORDINARY_REAL
     blocks: dict[Dim3, int] = {}
     return [
         Runner(thread, number, blocks.setdefault(thread.bid, len(blocks)), list(initial), thread.axes)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Const, Kernel
-from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.ir.types import Float, Int, Type
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
@@ -66,11 +66,30 @@ class Contents:
     filling: Filling
     arguments: Mapping[str, int]
     threads: int = budgets.ORDINARY_SIZES[0]  # of a block
+    floats: bool = False  # they are known, too
 
-    def at(self, array: Array, offset: int, type: Type) -> int | None:
-        """The integer at a byte of an array; None: nobody knows."""
-        if array.space is not Space.GLOBAL or array in self.flow.awaited or not isinstance(type, Int):
+    def at(self, array: Array, offset: int, type: Type) -> int | float | None:
+        """The number at a byte of an array; None: nobody knows."""
+        if array.space is not Space.GLOBAL or array in self.flow.awaited:
             return None
+        if isinstance(type, Float) and self.floats:
+            return self._real(array, offset // max(type.size, 1))
+        return self._integer(array, offset, type) if isinstance(type, Int) else None
+
+    def _real(self, array: Array, element: int) -> float:
+        """As integers are, but that mixed contents are fractions on both sides of zero."""
+        how = self.filling.index if array in self.flow.indices else self.filling.value
+        if array in self.flow.drawn:
+            return 0.0
+        if how == "mixed":
+            return (_element(how, element, array.id) - budgets.MIXED_BELOW // 2) / budgets.REAL_STEPS
+        if how == RARE.value:
+            return float(self._compared_with(array, int(element > 0)))
+        if how in _TURNS:
+            return float(self._compared_with(array, element + _TURNS[how]))
+        return float(_element(how, element, array.id))
+
+    def _integer(self, array: Array, offset: int, type: Int) -> int:
         if array in self.flow.lowered and array not in self.flow.forests:
             return type.wrap(budgets.FALLING_FROM)
         if array in self.flow.drawn or array in self.flow.slice.lock_arrays:
@@ -84,9 +103,9 @@ class Contents:
         if how in _LIMITS and array in self.flow.slice.written:
             return type.wrap(_LIMITS[how])
         if how == RARE.value:
-            return type.wrap(self._compared_with(array, int(element > 0)))
+            return type.wrap(int(self._compared_with(array, int(element > 0))))
         if how in _TURNS:
-            return type.wrap(self._compared_with(array, element + _TURNS[how]))
+            return type.wrap(int(self._compared_with(array, element + _TURNS[how])))
         return type.wrap(_element(how, element, array.id))
 
     def _size(self, type: Int) -> int:
@@ -94,14 +113,14 @@ class Contents:
         blocks, bits = _SIZES[self.filling.index]
         return bits if type.size == 1 else type.wrap(blocks * self.threads or budgets.ORDINARY_SIZES[0])
 
-    def _compared_with(self, array: Array, turn: int) -> int:
+    def _compared_with(self, array: Array, turn: int) -> float:
         """One of the numbers that the kernel tells elements of the array from, and of their neighbours."""
-        numbers: dict[int, None] = {}
-        others: dict[int, None] = {}
+        numbers: dict[float, None] = {}
+        others: dict[float, None] = {}
         for other, distance in self.flow.named.get(array, ()):
             number = other.value if isinstance(other, Const) else self.arguments.get(other.name, 0)
-            numbers[int(number) + distance] = None
-            others[int(number) + distance + (1 if distance < 0 else -1)] = None
+            numbers[number + distance] = None
+            others[number + distance + (1 if distance < 0 else -1)] = None
         if len(numbers) < 2:
             numbers |= others or {0: None, 1: None}
         return list(numbers)[turn % len(numbers)]

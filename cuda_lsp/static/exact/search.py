@@ -67,7 +67,7 @@ class Shown:
     def same_block(self) -> bool:
         return self.first.runner.block == self.second.runner.block
 
-    def asked(self) -> dict[tuple[Array, int], int]:
+    def asked(self) -> dict[tuple[Array, int], float]:
         """What the two threads read of what memory held at the start."""
         return {**self.first.runner.asked, **self.second.runner.asked}
 
@@ -111,13 +111,14 @@ class Search:
     passed_over: bool = False  # some run met a condition that nobody knows
 
     @staticmethod
-    def of(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float) -> Search:
-        """Raises ``RecursionError`` when the kernel's expressions nest too deeply."""
+    def of(
+        kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float, floats: bool = False
+    ) -> Search:
+        """``floats``: of a ``Kernel.computed``. Raises ``RecursionError`` when expressions nest deeply."""
         lock_step = kernel.directives.warp_synchronous
         flow = data_flow(kernel)
-        return Search(
-            kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice, flow.cells), lock_step
-        )
+        code = linear_code(kernel, flow.slice, flow.cells, floats)
+        return Search(kernel, launch, gpu, deadline, flow, code, lock_step)
 
     def shown(self, wanted: Collection[Sites], *, glance: bool = False) -> dict[Sites, Shown]:
         """Races among the wanted pairs, each under inputs that do not single it out.
@@ -233,7 +234,10 @@ class Search:
         threads, whole = self.standing[spaces, grid]
         runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + budgets.RUN_S)
-        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments, self.launch.threads).at)
+        contents = Contents(
+            self.flow, inputs.filling, inputs.arguments, self.launch.threads, self.code.floats
+        )
+        memory = Memory(contents.at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
     def _grid(self, arguments: Mapping[str, int]) -> Dim3:

@@ -2,17 +2,16 @@
 
 Operators are those of the operation table; what C++ leaves undefined is not known, and stays it. Lanes
 exchange what they offered at the barrier before (CUDA C++ Programming Guide, warp shuffle and vote). Floats
-are data and not known, unless they are asked for.
+are data and not known, unless they are asked for (``ir.reals``).
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from cuda_lsp.ir import ops
+from cuda_lsp.ir import ops, reals
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, value_of
 from cuda_lsp.ir.program import Array, Axis, BinaryOp
@@ -27,10 +26,6 @@ Evaluate = Callable[[Any], Value]
 """A value for one thread, which has ``held`` (variables by slot), ``axes``, and ``offers`` (of its warp)."""
 
 _PARTIAL = (BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHL, BinaryOp.SHR)
-_REAL: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
-    BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
-    BinaryOp.MIN: min, BinaryOp.MAX: max,
-}  # fmt: skip
 
 
 def evaluator(
@@ -41,7 +36,7 @@ def evaluator(
 ) -> Evaluate:
     """The value of an expression for a thread; ``slot_of``: where the thread holds a variable.
 
-    ``floats``: they are numbers like others, as exact as Python's. ``chosen``: values of unknown ones, by
+    ``floats``: they are numbers like others. ``chosen``: values of unknown ones, by
     their ids, that inputs make what they like. Raises ``RecursionError`` when the
     expression nests too deeply.
     """
@@ -106,7 +101,8 @@ def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
         if isinstance(value, tuple):
             return value if isinstance(type, Pointer) else None
         if value is None or not isinstance(type, Int):
-            return value if floats and isinstance(type, Float) else None
+            real = floats and isinstance(type, Float) and isinstance(value, (int, float))
+            return type.rounded(float(value)) if real else None
         if type.boolean:
             return type.wrap(value != 0)
         if isinstance(value, float) and not type.minimum <= value <= type.maximum:  # also infinity, and none
@@ -143,10 +139,11 @@ def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
             return 1
         if isinstance(a, tuple) or isinstance(b, tuple) or a is None or b is None:
             return between(a, b)
-        if op in _REAL:
-            return _REAL[op](a, b)
-        compare: Any = python
-        return compare(a, b, INT64) if row.comparison or row.logical else None
+        if row.comparison:
+            return reals.compared(op, a, b)
+        if row.logical:
+            return int(bool(a) and bool(b)) if op is BinaryOp.AND else int(bool(a) or bool(b))
+        return reals.computed(op, a, b, type) if isinstance(type, Float) else None
 
     def between(a: Value, b: Value) -> Value:
         """Two addresses compared, or their distance."""
@@ -169,7 +166,7 @@ def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
         return _exchange(operands, e)
     function = ops.INTRINSICS.get(e.name)
     if function is None or not isinstance(type, Int):
-        return lambda t: None
+        return _real(operands, e)
 
     def result(t: Any) -> Value:
         values = tuple(operand(t) for operand in operands)
@@ -179,11 +176,26 @@ def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
     return result
 
 
+def _real(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
+    name, type = e.name, e.type
+    if name not in reals.FUNCTIONS:
+        return lambda t: None
+
+    def result(t: Any) -> Value:
+        values = [operand(t) for operand in operands]
+        known = [float(v) for v in values if isinstance(v, (int, float))]
+        return reals.result_of(name, known, type) if len(known) == len(values) else None
+
+    return result
+
+
 def _exchange(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
     row, type = EXCHANGES[e.name], e.type
 
     def result(t: Any) -> Value:
         known = [operand(t) for operand in operands]
-        return value_of(row, t.offers, t.axes[Axis.LANE], known, type) if isinstance(type, Int) else None
+        if not isinstance(type, Int) and row.source is None:
+            return None
+        return value_of(row, t.offers, t.axes[Axis.LANE], known, type)
 
     return result if row.synchronises else lambda t: None

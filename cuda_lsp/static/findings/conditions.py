@@ -43,7 +43,7 @@ class Example:
 class Contents:
     """What arrays hold when the kernel starts: (array, byte offset) and value."""
 
-    cells: tuple[tuple[tuple[Array, int], int], ...]
+    cells: tuple[tuple[tuple[Array, int], float], ...]
 
 
 @frozen

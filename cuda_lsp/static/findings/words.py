@@ -57,26 +57,33 @@ def place(array: Array, byte: int) -> str:
     return f"{subscript(array, byte)} at byte {inside}" if record else subscript(array, byte)
 
 
-def _contents(cells: tuple[tuple[tuple[Array, int], int], ...]) -> str:
+def _contents(cells: tuple[tuple[tuple[Array, int], float], ...]) -> str:
     """A few cells one by one, else by array."""
     ordered = sorted(cells, key=lambda cell: (cell[0][0].id, cell[0][1]))
     if len(ordered) <= _SHOWN:
         return "for example " + " and ".join(_cell(array, byte, value) for (array, byte), value in ordered)
-    values: dict[str, set[int]] = {}
+    values: dict[str, set[float]] = {}
     for (array, _), value in ordered:
         values.setdefault(array.name, set()).add(value)
-    alike = [f"`{name}` holds only {found.pop()}" for name, found in values.items() if len(found) == 1]
+    alike = [
+        f"`{name}` holds only {_number(found.pop())}" for name, found in values.items() if len(found) == 1
+    ]
     others = tuple(name for name, found in values.items() if len(found) > 1)
     told = [f"for example {' and '.join(alike)}"] if alike else []
     return " and ".join([*told, *([_condition(c.SomeContents(others))] if others else [])])
 
 
-def _cell(array: Array, byte: int, value: int) -> str:
+def _cell(array: Array, byte: int, value: float) -> str:
     inside = byte % max(array.element.size, 1)
     name = f"`{subscript(array, byte)}`"
-    if isinstance(array.element, Int):
-        return f"{name} == {value}"
-    return f"{name} holds {value} at byte {inside}" if inside else f"{name} begins with {value}"
+    if isinstance(array.element, Int | Float):
+        return f"{name} == {_number(value)}"
+    told = _number(value)
+    return f"{name} holds {told} at byte {inside}" if inside else f"{name} begins with {told}"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def thread(index: Dim3, block: Dim3 | None = None) -> str:

@@ -227,6 +227,8 @@ class _Refinement:
 
 def _under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
     """The kernel as this launch runs it; what holds at one only, where each of them is looked at."""
+    if kernel.computed is not None:
+        kernel = evolve(kernel, computed=_under(kernel.computed, launch))
     said = kernel.said_of(launch) if len(kernel.launches) <= budgets.MOST_LAUNCHES else ()
     if not said:
         return kernel
