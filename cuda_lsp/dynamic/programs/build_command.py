@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -21,6 +21,7 @@ from cuda_lsp.dynamic.compilation.stages import Interrupted
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.programs.build_commands import Linked, Step, linked, steps_of
 from cuda_lsp.dynamic.programs.recorder import Started, record
+from cuda_lsp.files import is_regular, read_text
 
 Progress = Callable[[str], None]
 
@@ -28,6 +29,7 @@ _NVCCS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _LINES = 6  # of what a failed command said
 _MOST_CALLS = 16  # of programs by a run command
 _NOT_FOUND = 127
+_IMPORTED = b"\0dlopen\0"  # in the names that a binary imports; CUDA's own static runtime is one that does
 
 
 @frozen
@@ -106,11 +108,33 @@ def _programs(steps: Mapping[Path, Step]) -> dict[Path, Linked]:
     """Programs with device code that are there, but those by which CMake tries compilers."""
     found: dict[Path, Linked] = {}
     for path, step in steps.items():
-        if step.program and path.is_file() and "CMakeFiles" not in path.parts:
+        if step.program and _is_built(path):
             made_of = linked(path, steps)
+            made_of = linked(path, steps, tuple(_opened(path, made_of, steps)))
             if any(unit.device for unit in made_of.units):
                 found[path] = made_of
     return found
+
+
+def _is_built(path: Path) -> bool:
+    return path.is_file() and "CMakeFiles" not in path.parts
+
+
+def _opened(program: Path, made_of: Linked, steps: Mapping[Path, Step]) -> Iterator[Path]:
+    """Shared libraries with device code that a program which knows ``dlopen`` may open.
+
+    Where its sources name the function these are all; else those that nothing of the build is linked with.
+    """
+    binaries = [program, *(library.path for library in made_of.libraries)]
+    if not any(_IMPORTED in path.read_bytes() for path in binaries if path.is_file()):
+        return
+    named = any("dlopen" in read_text(unit.path) for unit in made_of.units if is_regular(unit.path))
+    shared = {path: linked(path, steps) for path, step in steps.items() if step.shared and _is_built(path)}
+    linkers = [linked(path, steps) for path, step in steps.items() if step.program or step.shared]
+    needed = {library.path for one in linkers for library in one.libraries}
+    for path, parts in shared.items():
+        if any(unit.device for unit in parts.units) and (named or path not in needed):
+            yield path
 
 
 def _meant(job: BuildJob, programs: Mapping[Path, Linked]) -> Built:

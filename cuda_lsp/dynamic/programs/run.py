@@ -23,7 +23,7 @@ from cuda_lsp.dynamic.compilation.compile import (
     Interrupted,
     compile_module,
 )
-from cuda_lsp.dynamic.compilation.linking import link_modules
+from cuda_lsp.dynamic.compilation.linking import link_modules, of_library
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import Heap
@@ -101,12 +101,19 @@ def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> 
 
 
 def _linked(builds: Sequence[tuple[Unit, CompiledModule, CompiledModule]]) -> Modules:
-    """Both builds of each source; of those that are linked with one another, of all together."""
-    alone = tuple((plain, optimised) for unit, plain, optimised in builds if not unit.relocatable)
-    together = [(plain, optimised) for unit, plain, optimised in builds if unit.relocatable]
-    if not together:
-        return alone
-    return *alone, (link_modules([p for p, _ in together]), link_modules([o for _, o in together]))
+    """Both builds of each source; of those that are linked with one another, of all together.
+
+    The program and each of its libraries have device code of their own.
+    """
+    numbers = dict.fromkeys(unit.library for unit, _, _ in builds)
+    return tuple(pair for n in numbers for pair in _of_binary(n, [b for b in builds if b[0].library == n]))
+
+
+def _of_binary(number: int, builds: Sequence[tuple[Unit, CompiledModule, CompiledModule]]) -> Modules:
+    pairs = [(plain, optimised) for unit, plain, optimised in builds if not unit.relocatable]
+    if together := [(plain, optimised) for unit, plain, optimised in builds if unit.relocatable]:
+        pairs.append((link_modules([p for p, _ in together]), link_modules([o for _, o in together])))
+    return tuple((of_library(plain, number), of_library(optimised, number)) for plain, optimised in pairs)
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
