@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileError, build_errors, digest_of
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
@@ -52,7 +52,9 @@ _REGISTER = """OWN void NAME(void (*tell)(void**), void*, void*, void (*)(void*)
     tell(&binary);
 }
 """
-_STAND_IN = ("emulator.cpp", "libraries.cpp", "runtime.cpp", "images.cpp", "graphs.cpp")
+_RUNTIME = ("memory.cpp", "runtime.cpp", "images.cpp", "graphs.cpp")
+_STAND_IN = ("emulator.cpp", "libraries.cpp", *_RUNTIME)
+_BORROWED, _OF_LIBRARIES = "libcuda-lsp-runtime.so", ("borrowed.cpp", *_RUNTIME)
 _HOOKS = ("libraries.cpp", "hooks.cpp", "replay.cpp")
 _EXPORTED = "{ cuda*; __cuda*; __wrap_dlopen; };\n"  # what libraries call in the program
 _STRICT = ("-Wl,--no-undefined", "-Wl,-z,defs", "-Wl,--version-script")  # the program defines what they call
@@ -85,26 +87,47 @@ def build(
     return program
 
 
-def build_library(
-    cache: Path, toolkit: Toolkit, name: str, sources: Sequence[str], end: float = math.inf
-) -> Path:
-    """A shared object of ours, of several sources as one text, that goes by ``name``. ``end``: monotonic.
+def build_libraries(job: ProgramJob, toolkit: Toolkit, end: float = math.inf) -> Sequence[Path]:
+    """The shared libraries of a Python program's ``job``, for the emulator. ``end``: monotonic.
 
     Raises CompileError, Interrupted, OSError.
     """
-    text = "".join(_ours(source) for source in sources)
-    parts = (_FORMAT, text, name, str(toolkit.nvcc), toolkit.version, nvcc_variables())
+    runtime = build_library(job.cache, toolkit, _BORROWED, _OF_LIBRARIES, end, by_path=True)
+    folder = job.cache / "programs" / _key(job, toolkit, 0)
+    if not _is_current(folder):
+        with scratch(folder.parent) as work:
+            _Build(job, toolkit, work, folder, end, lambda: False, 0, runtime).run_libraries()
+            shutil.rmtree(folder, ignore_errors=True)
+            work.rename(folder)
+    return [folder / str(number) / library.path.name for number, library in enumerate(job.libraries, 1)]
+
+
+def build_library(
+    cache: Path,
+    toolkit: Toolkit,
+    name: str,
+    sources: Sequence[str],
+    end: float = math.inf,
+    by_path: bool = False,
+) -> Path:
+    """A shared object of ours, of several sources as one text, that goes by ``name``, or by its path.
+
+    ``end``: monotonic. Raises CompileError, Interrupted, OSError.
+    """
+    text = _text(sources)
+    parts = (_FORMAT, text, name, by_path, str(cache), str(toolkit.nvcc), toolkit.version, nvcc_variables())
     folder = cache / "programs" / hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     library = folder / name
     if library.exists():
         return library
+    known = library if by_path else name
     with scratch(folder.parent) as work:
         (work / "library.cpp").write_text(text)
         command = [
             str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC",
             "-c", "library.cpp", "-o", "library.o",
         ]  # fmt: skip
-        link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{name}", "-lpthread", "-ldl"]
+        link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{known}", "-lpthread", "-ldl"]
         for step in (command, link):
             done = run(step, work, compiler_environment(work), end, lambda: False, work / "output.txt")
             if done.status:
@@ -123,22 +146,33 @@ class _Build:
     deadline: float
     cancelled: Callable[[], bool]
     architecture: int
+    runtime: Path | None = None  # that libraries are linked with, when there is no program
     aliases: dict[str, str] = field(factory=dict[str, str])  # that libraries need
 
     def run(self) -> None:
         job = self.job
         copy = self.work / job.path.name
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
-        objects = [(unit, self._object(unit, number, copy)) for number, unit in enumerate(job.units)]
-        for number, library in enumerate(job.libraries, 1):
-            (self.work / str(number)).mkdir()
-            self._library(number, library, [name for unit, name in objects if unit.library == number])
-        own = [name for unit, name in objects if not unit.library]
+        own = self._parts(copy)
         if self.architecture:
             self._share([*own, self._compiled(self._table() + _text(_HOOKS), "hooks.cpp")])
         else:
             self._link([*own, self._compiled(self._table() + _text(_STAND_IN), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
+
+    def run_libraries(self) -> None:
+        """The libraries alone."""
+        self._parts()
+        (self.work / "program").touch()
+        (self.work / "inputs.json").write_text(json.dumps(self._inputs()))
+
+    def _parts(self, copy: Path | None = None) -> list[str]:
+        """The libraries, and the names of the program's own objects. ``copy``: of its first source."""
+        objects = [(unit, self._object(unit, number, copy)) for number, unit in enumerate(self.job.units)]
+        for number, library in enumerate(self.job.libraries, 1):
+            (self.work / str(number)).mkdir()
+            self._library(number, library, [name for unit, name in objects if unit.library == number])
+        return [name for unit, name in objects if not unit.library]
 
     def _table(self) -> str:
         """What ``libraries.cpp`` has to know."""
@@ -151,12 +185,12 @@ class _Build:
 
     @property
     def _wraps(self) -> list[str]:
-        return ["-Wl,--wrap=dlopen"] if self.job.libraries else []
+        return ["-Wl,--wrap=dlopen"] if self.job.libraries and self.runtime is None else []
 
-    def _object(self, unit: Unit, number: int, copy: Path) -> str:
+    def _object(self, unit: Unit, number: int, copy: Path | None) -> str:
         name = f"part{number}.o"
         own = unit.path.absolute()
-        source = copy if unit.path == self.job.path else own
+        source = copy if copy is not None and unit.path == self.job.path else own
         if unit.host is not None:
             language = ("-x", unit.language) if unit.language else ()
             made = (self.work / name, self.work / f"part{number}.d")
@@ -196,11 +230,14 @@ class _Build:
             options = _for_nvcc([*needs, *link, *own])
             self._do([*self._linker(number), "-shared", *objects, "-o", name, *options])
             return
-        parts = [*objects, *needs]
+        parts = [*objects, *needs, *([str(self.runtime)] if self.runtime is not None else [])]
         options = ["-o", name, *_without_cuda(link), *own, "-lpthread", "-lm", "-ldl"]
         said = self._do(["g++", "-shared", *parts, *options, *_ALL_UNDEFINED])
         missing = _Missing.of(said)
-        self.aliases |= missing.aliases
+        if self.runtime is None:
+            self.aliases |= missing.aliases  # for the program to define
+        else:
+            missing = evolve(missing, calls=(*missing.calls, *missing.aliases))
         if stubs := missing.stubs:
             self._do(["g++", "-shared", *parts, self._compiled(stubs, f"stubs{number}.cpp"), *options])
 
@@ -260,7 +297,7 @@ class _Build:
         environment, output = compiler_environment(self.work), self.work / "output.txt"
         return run(command, folder or self.work, environment, self.deadline, self.cancelled, output)
 
-    def _inputs(self, copy: Path) -> dict[str, str]:
+    def _inputs(self, copy: Path | None = None) -> dict[str, str]:
         """Digests of the files that the compiler read, but its own and the copy."""
         read: set[str] = set()
         for listing in self.work.glob("*.d"):

@@ -37,7 +37,8 @@ class BuildJob:
     """A build to follow. ``path``: a source (or header) of the program; ``folder``: where the commands run.
 
     ``run``: the command that starts the program; "": it is started without arguments. ``first``: of several
-    programs that it starts only the first is meant. ``deadline``: seconds.
+    programs that it starts only the first is meant. ``libraries``: it makes those of a Python program, which
+    tells itself which of them it opens. ``deadline``: seconds.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class BuildJob:
     nvcc: Path | None = None
     deadline: float = 600.0
     first: bool = False
+    libraries: bool = False
 
 
 @frozen
@@ -93,9 +95,11 @@ def _followed(job: BuildJob, progress: Progress) -> Built:
     deadline = time.monotonic() + job.deadline
     progress(f"running `{job.build}`")
     done, started = record(job.build, job.folder, toolkit, job.cache, deadline)
-    steps = _steps(_remembered(job, started))
+    steps = all_steps(remembered(job.folder, job.cache, started))
     if done.status:
         raise _NotClear(_failure(f"the build command `{job.build}`", done.status, done.output, job.folder))
+    if job.libraries:
+        return Built()
     programs = _programs(steps)
     if not programs:
         raise _NotClear(_nothing(job, started))
@@ -231,14 +235,19 @@ def _names(programs: Iterable[Path], folder: Path) -> str:
 # ------------------------------------------------------------------- what was seen of earlier builds
 
 
-def _steps(started: Iterable[Started]) -> dict[Path, Step]:
+def all_steps(started: Iterable[Started]) -> dict[Path, Step]:
+    """What was made, by its path."""
     return {step.output: step for one in started for step in steps_of(one)}
 
 
-def _remembered(job: BuildJob, started: Sequence[Started]) -> list[Started]:
-    """What earlier builds in the folder and this one started, the newest for each output."""
-    name = hashlib.sha256(os.path.realpath(job.folder).encode(errors="surrogateescape")).hexdigest()[:32]
-    kept = job.cache / "builds" / f"{name}.json"
+def folder_key(folder: Path) -> str:
+    """What tells a project's folder from others in names of the cache."""
+    return hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def remembered(folder: Path, cache: Path, started: Sequence[Started] = ()) -> list[Started]:
+    """What earlier builds in the folder and this one started, the newest for each output. Raises OSError."""
+    kept = cache / "builds" / f"{folder_key(folder)}.json"
     newest: dict[Path, Started] = {}
     for one in (*_read(kept), *started):
         for step in steps_of(one):
