@@ -56,18 +56,20 @@ def load_inline(name, cpp_source, cuda_source):
 
 # A launcher that takes host memory, beside kernels with and without a race.
 CUDA = """
-static __device__ int shift = 1;
-static __global__ void racy(int* out, const int* in) {
+namespace {
+__device__ int shift = 1;
+__global__ void racy(int* out, const int* in) {
     __shared__ int s[64];
     s[threadIdx.x] = in[threadIdx.x];
     out[threadIdx.x] = s[63 - threadIdx.x] + shift;
 }
-static __global__ void calm(int* out, const int* in) {
+__global__ void calm(int* out, const int* in) {
     __shared__ int s[64];
     s[threadIdx.x] = in[threadIdx.x];
     __syncthreads();
     out[threadIdx.x] = s[63 - threadIdx.x] + shift;
 }
+}  // namespace
 extern "C" int run(int* host) {
     int *in, *out, two = 2;
     cudaMalloc(&in, 256);

@@ -15,7 +15,7 @@ from filecmp import cmp
 from functools import lru_cache
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.programs.build_command import all_steps, folder_key, remembered
 from cuda_lsp.dynamic.programs.build_commands import Linked, Step, linked
@@ -59,7 +59,8 @@ class Extensions:
         """Each device code that a library holds."""
         found = self.made_of(library)
         number = len(found.libraries) if found is not None else 0
-        units = [u for u in (found.units if found else ()) if u.device and u.library == number]
+        own = (unit for unit in (found.units if found else ()) if unit.device and unit.library == number)
+        units = [evolve(unit, library=0) for unit in own]  # their names are to stay what they are
         alone = [BuiltSource(library, (unit,)) for unit in units if not unit.relocatable]
         together = tuple(unit for unit in units if unit.relocatable)
         return (*alone, *((BuiltSource(library, together),) if together else ()))

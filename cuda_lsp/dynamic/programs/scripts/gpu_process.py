@@ -86,7 +86,7 @@ class ScriptHosted(Hosted):
     modules: dict[int, Code | Path] = field(factory=dict[int, Code | Path])  # a path: of a library
     module: int = 0  # of the launch that goes on, and its source
     source: Code | None = None
-    _sources: dict[tuple[Path | None, str, int], Code | None] = field(
+    _made_of: dict[tuple[Path | None, str, int], Code | None] = field(
         factory=dict[tuple[Path | None, str, int], Code | None]
     )
     _devices: dict[int, RealDevice] = field(factory=dict[int, RealDevice])
@@ -145,9 +145,9 @@ class ScriptHosted(Hosted):
         if known is not None and not isinstance(known, Path):
             return known
         key = known, entry, self.extensions.seen
-        if key not in self._sources:
-            self._sources[key] = self._of_library(known, entry)
-        return self._sources[key]
+        if key not in self._made_of:
+            self._made_of[key] = self._of_library(known, entry)
+        return self._made_of[key]
 
     def _of_library(self, known: Path | None, entry: str) -> Code | None:
         """The source of a kernel in a library, or in any that is loaded."""
