@@ -176,6 +176,8 @@ def program_job(
         job,
         built=built.made_of.units,
         link=built.made_of.link,
+        libraries=built.made_of.libraries,
+        needs=built.made_of.needs,
         called=built.called,
         arguments=(*built.arguments, *program.arguments),
         folder=built.folder or job.folder,

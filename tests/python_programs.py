@@ -239,3 +239,45 @@ module.run(out, given)
 print(out[:3].tolist())
 '''
 )
+
+TORCH_FILE = """#include <torch/extension.h>
+__global__ void racy(int* out, const int* in) {
+    __shared__ int s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void calm(int* out, const int* in) {
+    __shared__ int s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+void run(torch::Tensor out, torch::Tensor given) {
+    racy<<<1, 64>>>(out.data_ptr<int>(), given.data_ptr<int>());
+    calm<<<1, 64>>>(out.data_ptr<int>(), given.data_ptr<int>());
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+"""
+_TORCH_CALL = """
+given = torch.arange(64, dtype=torch.int32, device="cuda")
+out = torch.zeros_like(given)
+module.run(out, given)
+print(out[:3].tolist())
+"""
+TORCH_LOADED = f"""
+import torch
+from torch.utils.cpp_extension import load
+
+module = load("cuda_lsp_loaded", ["kernels.cu"])
+{_TORCH_CALL}"""
+TORCH_SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+modules = [CUDAExtension("cuda_lsp_built", ["kernels.cu"])]
+setup(name="cuda_lsp_built", ext_modules=modules, cmdclass={"build_ext": BuildExtension})
+"""
+TORCH_IMPORTED = f"""
+import torch
+import cuda_lsp_built as module
+{_TORCH_CALL}"""

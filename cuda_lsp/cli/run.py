@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 )
 @click.option("--link", multiple=True, metavar="OPTION", help="An option of the program's link step (-lz).")
 @click.option(
-    "--build", metavar="COMMAND", help="Run the program that this command builds (make, cmake --build build)."
+    "--build",
+    metavar="COMMAND",
+    help="Run what this command builds (make, cmake --build build); with --python, its libraries.",
 )
 @click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
 @click.option("--python", is_flag=True, help="Run a Python program; what it compiles at run time is checked.")
@@ -96,13 +98,12 @@ def run(
         EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 20.0, nvcc
     )
     if python:
-        if program or build or start or sources or link:
-            raise Failure("--python runs the file as it is: leave --program, --build and their options out")
-        finish(
-            *_run_script(file, asked, options, interpreter or sys.executable, arguments, deadline, names),
-            output,
-            fail_on,
-        )
+        from cuda_lsp.confirm_program import ProgramOptions
+
+        if program or start or sources or link:
+            raise Failure("--python runs the file as it is: leave --program and its options out")
+        how = ProgramOptions(arguments, folder=Path.cwd(), deadline=deadline or 120.0, build=build or "")
+        finish(*_run_script(file, asked, options, interpreter or sys.executable, how, names), output, fail_on)
         return
     if interpreter:
         raise Failure("--interpreter is for --python")
@@ -184,14 +185,14 @@ def _run_script(
     asked: Asked,
     options: CheckOptions,
     interpreter: str,
-    arguments: tuple[str, ...],
-    deadline: float | None,
+    how: ProgramOptions,
     names: Sequence[str],
 ) -> tuple[Sequence[FileReport], bool]:
     """What a Python program's kernels did, and whether it ran; what it prints goes to stderr."""
+    from attrs import evolve
     from rich.console import Console
 
-    from cuda_lsp.confirm_program import ProgramOptions, check_script, outcome_of
+    from cuda_lsp.confirm_program import build_job, check_script, outcome_of
     from cuda_lsp.dynamic.runner import Runner
 
     if not file.is_file():
@@ -200,10 +201,15 @@ def _run_script(
     if found is None:
         raise Failure(f"--interpreter {interpreter}: there is no such program")
     settings, _ = asked.settings(file)
-    how = ProgramOptions(arguments, folder=Path.cwd(), deadline=deadline or 120.0)
-    runner = Runner()
+    runner, console = Runner(), Console(stderr=True, highlight=False)
     try:
-        with Console(stderr=True, highlight=False).status("", spinner="dots") as status:
+        if how.build:
+            with console.status("", spinner="dots") as status:
+                job = evolve(build_job(file, how, options), libraries=True)
+                built = runner.run_build(job, status.update)
+            if built.problem is not None:
+                return [FileReport(file, errors=(ToolError(built.problem),))], False
+        with console.status("", spinner="dots") as status:
             reports, result = check_script(file, found, settings, runner, options, how, names, status.update)
     finally:
         runner.close()

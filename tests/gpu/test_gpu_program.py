@@ -11,10 +11,12 @@ from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
+from shared_libraries import written
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind, Parameter, Piece
+from cuda_lsp.dynamic.programs.build_command import BuildJob
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import EngineUnavailable
@@ -234,3 +236,33 @@ def test_cooperative_grids_as_large_as_the_gpu_holds_are_checked_or_told(
         assert bool(told[name].checks[0].results[0].races.races) == racy
     assert told["sized"].counts.checked == 1, (told["sized"].told, result.notes)
     assert not told["sized"].checks[0].results[0].races.races
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+@pytest.mark.parametrize(
+    ("target", "words"), [("./linked", ()), ("./opened", ("./libfirst.so", "libsecond.so"))]
+)
+def test_kernels_of_libraries_that_the_build_makes_are_checked(
+    runner: Runner, tmp_path: Path, target: str, words: tuple[str, ...], barrier: str, racy: bool
+) -> None:
+    """Linked with the program or opened by it, one with linked device code, each with a kernel of its own."""
+    written(tmp_path, barrier)
+    cache = tmp_path / "cache"
+    built = runner.run_build(BuildJob(tmp_path / "first.cu", tmp_path, "make", target, cache))
+    assert built.problem is None
+    of, path = built.made_of, built.made_of.units[0].path
+    job = ProgramJob(
+        path, path.read_text(), (), CompileOptions(arch="sm_75"), cache, tmp_path, words, called=target,
+        built=of.units, link=of.link, libraries=of.libraries, needs=of.needs, engine=EngineKind.GPU,
+    )  # fmt: skip
+    result = runner.run_program(job)
+    assert result.status == 0, (result, result.output)
+    if not racy:
+        said = "libfirst.so: 164, libsecond.so: 264, no error" if words else "linked 164 264, no error"
+        assert said in result.output
+    assert len(result.runs) == 2
+    for run in result.runs:
+        assert (run.counts.launches, run.counts.checked) == (1, 1), run.told
+        assert bool(run.checks[0].results[0].races.races) == racy
+    places = {run.kernel.range.path.name for run in result.runs if run.kernel is not None}
+    assert places == {"first.cu", "second.cu"}

@@ -10,13 +10,24 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from python_programs import BINDINGS, CORE, CUPY, TORCH
+from python_programs import (
+    BINDINGS,
+    CORE,
+    CUPY,
+    TORCH,
+    TORCH_FILE,
+    TORCH_IMPORTED,
+    TORCH_LOADED,
+    TORCH_SETUP,
+)
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions
 from cuda_lsp.confirm_program import ProgramOptions, check_script
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.programs.build_command import BuildJob
 from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import EngineUnavailable
@@ -75,7 +86,49 @@ def test_kernels_of_a_package_are_checked_with_what_the_program_gives_them(
 
 
 @pytest.mark.large_children
-def test_kernels_of_an_extension_that_torch_builds_are_told(runner: Runner, tmp_path: Path) -> None:
-    _, result = run(runner, tmp_path, "torch", TORCH)
+def test_an_extension_that_torch_builds_is_checked_on_the_lines_of_the_script(
+    runner: Runner, tmp_path: Path, own_cache: object
+) -> None:
+    reports, result = run(runner, tmp_path, "torch", TORCH)
+    assert_seen(reports, result, tmp_path / "script.py")
+    again = run(runner, tmp_path, "torch", TORCH)  # ninja has nothing to do
+    assert_seen(*again, tmp_path / "script.py")
+
+
+@pytest.mark.large_children
+def test_an_extension_of_files_is_checked_on_their_lines(
+    runner: Runner, tmp_path: Path, own_cache: object
+) -> None:
+    (tmp_path / "kernels.cu").write_text(TORCH_FILE)
+    assert_seen(*run(runner, tmp_path, "torch", TORCH_LOADED), tmp_path / "kernels.cu")
+
+
+@pytest.mark.large_children
+def test_an_extension_that_setuptools_builds_is_checked(
+    runner: Runner, tmp_path: Path, own_cache: object
+) -> None:
+    for name, text in (("kernels.cu", TORCH_FILE), ("setup.py", TORCH_SETUP)):
+        (tmp_path / name).write_text(text)
+    asked = BuildJob(
+        tmp_path / "script.py", tmp_path, f"{sys.executable} setup.py build_ext --inplace", "",
+        cache_folder(), libraries=True,
+    )  # fmt: skip
+    if find_spec("torch") is not None:
+        assert runner.run_build(asked).problem is None
+    assert_seen(*run(runner, tmp_path, "torch", TORCH_IMPORTED), tmp_path / "kernels.cu")
+
+
+def assert_seen(reports: list[FileReport], result: ProgramResult, source: Path) -> None:
+    """The race of one kernel, on its line, and what the other computes."""
     assert result.status == 0, (result, result.output)
-    assert {"racy", "calm"} <= {run.name for run in result.runs}, result
+    assert "[63, 62, 61]" in result.output
+    runs = {run.name: run for run in result.runs}
+    assert (runs["racy"].counts.checked, runs["calm"].counts.checked) == (1, 1), (result, result.output)
+    verdicts = {kernel.name: kernel.verdict for report in reports for kernel in report.kernels}
+    assert (verdicts["racy"], verdicts["calm"]) == (Verdict.RACY, Verdict.UNDECIDED)
+    findings = [f for report in reports for f in report.findings if f.code.value == "shared-race"]
+    assert findings
+    lines = source.read_text().splitlines()
+    for finding in findings:
+        assert finding.site.range.path.resolve() == source.resolve()
+        assert "s[" in lines[finding.site.range.start.line - 1]

@@ -98,7 +98,8 @@ class CompiledModule:
 
         Of a kernel whose code the compiler threw away nothing stands anywhere: then its name tells.
         """
-        named = {name: f.instructions() for name, f in self.module.entries.items() if base_name in name}
+        entries = self.module.entries.items()
+        named = {name: tuple(f.instructions()) for name, f in entries if base_name in name}
         found = tuple(name for name, code in named.items() if self._stands_in(code, kernel))
         return found or tuple(name for name, code in named.items() if not any(c.location for c in code))
 

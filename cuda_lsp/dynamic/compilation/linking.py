@@ -6,9 +6,25 @@ from collections.abc import Sequence
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError
 from cuda_lsp.dynamic.compilation.tokens import TokenTable
-from cuda_lsp.dynamic.ptx.linking import LinkError, linked
+from cuda_lsp.dynamic.ptx.linking import LinkError, in_library, linked
 from cuda_lsp.dynamic.ptx.writer import write_module
 from cuda_lsp.model import ToolError
+
+
+def of_library(compiled: CompiledModule, number: int) -> CompiledModule:
+    """A build of a shared library's code; 0: of the program's own, which stays as it is."""
+    if not number:
+        return compiled
+    return CompiledModule(
+        write_module(in_library(compiled.module, number)),
+        compiled.tokens,
+        compiled.level,
+        compiled.arch,
+        compiled.seconds,
+        compiled.from_cache,
+        compiled.text,
+        compiled.headers,
+    )
 
 
 def link_modules(parts: Sequence[CompiledModule]) -> CompiledModule:

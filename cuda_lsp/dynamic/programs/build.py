@@ -1,7 +1,8 @@
 """Building a program so that its launches can be checked.
 
 For the emulator its objects are linked with the stand-in runtime; for a GPU they become a shared object with
-hooks in front of the real one, which the process of ``gpu_process`` loads.
+hooks in front of the real one, which the process of ``gpu_process`` loads. Shared libraries of the program's
+own build are made beside it; the runtime that they call is the program's, with the stand-in or the hooks.
 
 The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
 headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs
@@ -14,24 +15,26 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import re
+import shlex
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from attrs import define
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileError, build_errors, digest_of
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
-from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, nvcc_variables, run
+from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
+from cuda_lsp.dynamic.programs.job import Library, ProgramJob, Unit
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 
-_FORMAT = 3
+_FORMAT = 4
 _SECONDS = 300.0
 _UNDEFINED = re.compile(r"undefined reference to [`']((?:(?!undefined reference)[^\n])+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
@@ -42,12 +45,21 @@ _CUDAS = re.compile(
 _OF_THREAD = re.compile(r"(\w+)_pt[sd][zs]")  # a function, for sources with a default stream for each thread
 _DEFINED = re.compile(r"^API (?:[^()\n]{0,200}[^()\w\n])?(\w{1,100})\(", re.MULTILINE)
 _REGISTERS = re.compile(r"__cudaRegisterLinkedBinary\w+")  # what device code that was linked would define
-_REGISTER = """extern "C" void NAME(void (*tell)(void**), void*, void*, void (*)(void*)) {
+_OWN = 'extern "C" __attribute__((visibility("hidden")))'
+_DECLARED = 'extern "C" int __cuda_lsp_missing(const char*);\n'
+_REGISTER = """OWN void NAME(void (*tell)(void**), void*, void*, void (*)(void*)) {
     static void* binary;
     tell(&binary);
 }
 """
-_SOURCES = ("emulator.cpp", "runtime.cpp", "images.cpp", "graphs.cpp", "hooks.cpp", "replay.cpp")
+_RUNTIME = ("memory.cpp", "runtime.cpp", "images.cpp", "graphs.cpp")
+_STAND_IN = ("emulator.cpp", "libraries.cpp", *_RUNTIME)
+_BORROWED, _OF_LIBRARIES = "libcuda-lsp-runtime.so", ("borrowed.cpp", *_RUNTIME)
+_HOOKS = ("libraries.cpp", "hooks.cpp", "replay.cpp")
+_EXPORTED = "{ cuda*; __cuda*; __wrap_dlopen; };\n"  # what libraries call in the program
+_STRICT = ("-Wl,--no-undefined", "-Wl,-z,defs", "-Wl,--version-script")  # the program defines what they call
+_ALL_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
+_NUMBERED = re.compile(r"^[^-].*\.so[.\d]+$")
 _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
@@ -67,33 +79,55 @@ def build(
     if _is_current(folder):
         return program
     with scratch(folder.parent) as work:
-        made = _Build(job, toolkit, work, min(end, time.monotonic() + _SECONDS), cancelled, architecture)
+        end = min(end, time.monotonic() + _SECONDS)
+        made = _Build(job, toolkit, work, folder, end, cancelled, architecture)
         made.run()
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
     return program
 
 
-def build_library(
-    cache: Path, toolkit: Toolkit, name: str, sources: Sequence[str], end: float = math.inf
-) -> Path:
-    """A shared object of ours, of several sources as one text, that goes by ``name``. ``end``: monotonic.
+def build_libraries(job: ProgramJob, toolkit: Toolkit, end: float = math.inf) -> Sequence[Path]:
+    """The shared libraries of a Python program's ``job``, for the emulator. ``end``: monotonic.
 
     Raises CompileError, Interrupted, OSError.
     """
-    text = "".join(_ours(source) for source in sources)
-    parts = (_FORMAT, text, name, str(toolkit.nvcc), toolkit.version, nvcc_variables())
+    runtime = build_library(job.cache, toolkit, _BORROWED, _OF_LIBRARIES, end, by_path=True)
+    folder = job.cache / "programs" / _key(job, toolkit, 0)
+    if not _is_current(folder):
+        with scratch(folder.parent) as work:
+            _Build(job, toolkit, work, folder, end, lambda: False, 0, runtime).run_libraries()
+            shutil.rmtree(folder, ignore_errors=True)
+            work.rename(folder)
+    return [folder / str(number) / library.path.name for number, library in enumerate(job.libraries, 1)]
+
+
+def build_library(
+    cache: Path,
+    toolkit: Toolkit,
+    name: str,
+    sources: Sequence[str],
+    end: float = math.inf,
+    by_path: bool = False,
+) -> Path:
+    """A shared object of ours, of several sources as one text, that goes by ``name``, or by its path.
+
+    ``end``: monotonic. Raises CompileError, Interrupted, OSError.
+    """
+    text = _text(sources)
+    parts = (_FORMAT, text, name, by_path, str(cache), str(toolkit.nvcc), toolkit.version, nvcc_variables())
     folder = cache / "programs" / hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     library = folder / name
     if library.exists():
         return library
+    known = library if by_path else name
     with scratch(folder.parent) as work:
         (work / "library.cpp").write_text(text)
         command = [
             str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC",
             "-c", "library.cpp", "-o", "library.o",
         ]  # fmt: skip
-        link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{name}", "-lpthread", "-ldl"]
+        link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{known}", "-lpthread", "-ldl"]
         for step in (command, link):
             done = run(step, work, compiler_environment(work), end, lambda: False, work / "output.txt")
             if done.status:
@@ -108,25 +142,55 @@ class _Build:
     job: ProgramJob
     toolkit: Toolkit
     work: Path
+    folder: Path  # where all of it will lie
     deadline: float
     cancelled: Callable[[], bool]
     architecture: int
+    runtime: Path | None = None  # that libraries are linked with, when there is no program
+    aliases: dict[str, str] = field(factory=dict[str, str])  # that libraries need
 
     def run(self) -> None:
         job = self.job
         copy = self.work / job.path.name
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
-        objects = [self._object(unit, number, copy) for number, unit in enumerate(job.units)]
+        own = self._parts(copy)
         if self.architecture:
-            self._share([*objects, self._compiled(_hooks(), "hooks.cpp")])
+            self._share([*own, self._compiled(self._table() + _text(_HOOKS), "hooks.cpp")])
         else:
-            self._link([*objects, self._compiled(_stand_in(), "runtime.cpp")])
+            self._link([*own, self._compiled(self._table() + _text(_STAND_IN), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
-    def _object(self, unit: Unit, number: int, copy: Path) -> str:
+    def run_libraries(self) -> None:
+        """The libraries alone."""
+        self._parts()
+        (self.work / "program").touch()
+        (self.work / "inputs.json").write_text(json.dumps(self._inputs()))
+
+    def _parts(self, copy: Path | None = None) -> list[str]:
+        """The libraries, and the names of the program's own objects. ``copy``: of its first source."""
+        objects = [(unit, self._object(unit, number, copy)) for number, unit in enumerate(self.job.units)]
+        for number, library in enumerate(self.job.libraries, 1):
+            (self.work / str(number)).mkdir()
+            self._library(number, library, [name for unit, name in objects if unit.library == number])
+        return [name for unit, name in objects if not unit.library]
+
+    def _table(self) -> str:
+        """What ``libraries.cpp`` has to know."""
+        paths = "".join(f"{_literal(str(library.path))}, " for library in self.job.libraries)
+        return f"#define CLSP_FOLDER {_literal(f'{self.folder}/')}\n#define CLSP_LIBRARIES {paths}\n"
+
+    def _made(self, numbers: Sequence[int]) -> list[str]:
+        """Libraries that something is linked with."""
+        return [f"{n}/{self.job.libraries[n - 1].path.name}" for n in numbers]
+
+    @property
+    def _wraps(self) -> list[str]:
+        return ["-Wl,--wrap=dlopen"] if self.job.libraries and self.runtime is None else []
+
+    def _object(self, unit: Unit, number: int, copy: Path | None) -> str:
         name = f"part{number}.o"
         own = unit.path.absolute()
-        source = copy if unit.path == self.job.path else own
+        source = copy if copy is not None and unit.path == self.job.path else own
         if unit.host is not None:
             language = ("-x", unit.language) if unit.language else ()
             made = (self.work / name, self.work / f"part{number}.d")
@@ -156,40 +220,72 @@ class _Build:
         self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIC", "-c", name, "-o", target])
         return target
 
+    def _library(self, number: int, library: Library, objects: Sequence[str]) -> None:
+        """A shared library, which finds what it calls of the runtime in the program."""
+        name = f"{number}/{library.path.name}"
+        link = [option for option in library.link if not option.startswith(_STRICT)]
+        own = [f"-Wl,-soname,{self.folder / name}", *self._wraps]
+        needs = self._made(library.needs)
+        if self.architecture:
+            options = _for_nvcc([*needs, *link, *own])
+            self._do([*self._linker(number), "-shared", *objects, "-o", name, *options])
+            return
+        parts = [*objects, *needs, *([str(self.runtime)] if self.runtime is not None else [])]
+        options = ["-o", name, *_without_cuda(link), *own, "-lpthread", "-lm", "-ldl"]
+        said = self._do(["g++", "-shared", *parts, *options, *_ALL_UNDEFINED])
+        missing = _Missing.of(said)
+        if self.runtime is None:
+            self.aliases |= missing.aliases  # for the program to define
+        else:
+            missing = evolve(missing, calls=(*missing.calls, *missing.aliases))
+        if stubs := missing.stubs:
+            self._do(["g++", "-shared", *parts, self._compiled(stubs, f"stubs{number}.cpp"), *options])
+
+    def _linker(self, number: int) -> list[str]:
+        """nvcc, as it links the program (0) or a library; all of them share one runtime."""
+        shared = ["-cudart=shared"] if self.job.libraries else []
+        linked = any(unit.relocatable for unit in self.job.units if unit.library == number)
+        architecture = [f"-arch=sm_{self.architecture}"] if linked else []  # of its device code
+        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_text(_HOOKS))]
+        return [str(self.toolkit.nvcc), *shared, *architecture, *wraps]
+
     def _share(self, objects: Sequence[str]) -> None:
-        nvcc = str(self.toolkit.nvcc)
-        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_hooks())]
-        link = [_for_nvcc(option) for option in self.job.link if option != RELOCATABLE]
-        if any(unit.relocatable for unit in self.job.units):
-            link.append(f"-arch=sm_{self.architecture}")  # of the device code that is linked
-        self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *link, "-lpthread", "-ldl"])
+        """The program, for a GPU."""
+        link = (option for option in self.job.link if option != RELOCATABLE)
+        options = _for_nvcc([*self._made(self.job.needs), *link, *self._wraps, *self._runtime_folders()])
+        command = [*self._linker(0), "-shared", *objects, "-o", "program"]
+        self._do([*command, *options, "-lpthread", "-ldl"])
+
+    def _runtime_folders(self) -> list[str]:
+        """Where the runtime lies that the program shares with its libraries: nvcc knows it."""
+        if not self.job.libraries:
+            return []
+        asked = [str(self.toolkit.nvcc), "-shared", "-cudart=shared", "any.o", "-o", "any.so"]
+        said = plan(asked, self.work, self.deadline, self.cancelled)
+        known = said.environment.get("LIBRARIES", "") if isinstance(said, Plan) else ""
+        folders = (option[2:] for option in shlex.split(known) if option.startswith("-L"))
+        return [f"-Wl,-rpath,{os.path.realpath(f)}" for f in folders if not f.endswith("stubs")]
 
     def _link(self, objects: Sequence[str]) -> None:
-        link = [
-            option
-            for option in self.job.link
-            if option != RELOCATABLE and not _CUDAS.fullmatch(Path(option).name)
-        ]
-        options = ["-o", "program", *link, "-lpthread", "-lm", "-ldl"]
-        done = self._run(["g++", "-pie", *objects, *options])
+        """The program, for the emulator."""
+        link = _without_cuda(self.job.link)
+        options = ["-o", "program", *link, *self._wraps, "-lpthread", "-lm", "-ldl"]
+        if self.job.libraries:
+            (self.work / "exported").write_text(_EXPORTED)
+            options += ["-Wl,--dynamic-list=exported", "-Wl,--allow-shlib-undefined"]
+        options += [f"-Wl,--defsym={name}={other}" for name, other in self.aliases.items()]
+        parts = [*objects, *self._made(self.job.needs)]
+        done = self._run(["g++", "-pie", *parts, *options])
         if not done.status:
             return
-        missing = sorted(set(_UNDEFINED.findall(done.output)))
-        registers = [name for name in missing if _REGISTERS.fullmatch(name)]
-        aliases = _aliases(missing)
-        missing = [name for name in missing if name not in registers and name not in aliases]
-        foreign = [name for name in missing if not _LIBRARY.fullmatch(name)]
-        if not (missing or registers or aliases) or foreign:
-            what = f"nothing defines {', '.join(foreign[:3])}" if foreign else done.output.strip()[-300:]
+        missing = _Missing.of(done.output)
+        if not missing or missing.foreign:
+            names = ", ".join(missing.foreign[:3])
+            what = f"nothing defines {names}" if names else done.output.strip()[-300:]
             raise CompileError([ToolError(f"the program does not link: {what}; name its other sources")])
-        stubs = "".join(
-            f'extern "C" int {name}() {{ return __cuda_lsp_missing("{name}"); }}\n' for name in missing
-        )
-        stubs += "".join(_REGISTER.replace("NAME", name) for name in registers)
-        declared = 'extern "C" int __cuda_lsp_missing(const char*);\n'
-        stand_ins = self._compiled(declared + stubs, "stubs.cpp")
+        aliases = {name: other for name, other in missing.aliases.items() if name not in self.aliases}
         same = [f"-Wl,--defsym={name}={other}" for name, other in aliases.items()]
-        self._do(["g++", "-pie", *objects, stand_ins, *same, *options])
+        self._do(["g++", "-pie", *parts, self._compiled(missing.stubs, "stubs.cpp"), *same, *options])
 
     def _do(self, command: Sequence[str], source: Path | None = None, folder: Path | None = None) -> str:
         done = self._run(command, folder)
@@ -201,7 +297,7 @@ class _Build:
         environment, output = compiler_environment(self.work), self.work / "output.txt"
         return run(command, folder or self.work, environment, self.deadline, self.cancelled, output)
 
-    def _inputs(self, copy: Path) -> dict[str, str]:
+    def _inputs(self, copy: Path | None = None) -> dict[str, str]:
         """Digests of the files that the compiler read, but its own and the copy."""
         read: set[str] = set()
         for listing in self.work.glob("*.d"):
@@ -211,41 +307,81 @@ class _Build:
         return {str(p): digest_of(p) for p in paths if p.exists() and not str(p).startswith(own)}
 
 
-def _for_nvcc(option: str) -> str:
-    """An option of GCC's link step, as nvcc passes it on."""
-    if option.startswith("-Wl,"):
-        return f"-Xlinker={option[4:]}"
-    return (
-        f"-Xcompiler={option}"
-        if option.startswith(("-f", "-pthread", "-rdynamic", "-static-lib"))
-        else option
-    )
+def _for_nvcc(options: Iterable[str]) -> Iterator[str]:
+    """Options and files of GCC's link step, as nvcc passes them on."""
+    for option in options:
+        if option.startswith("-Wl,"):
+            yield f"-Xlinker={option[4:]}"
+        elif option.startswith(("-f", "-pthread", "-rdynamic", "-static-lib")):
+            yield f"-Xcompiler={option}"
+        elif _NUMBERED.search(option):  # it takes files for libraries by their last letters
+            yield from (f"-L{Path(option).parent}", f"-l:{Path(option).name}")
+        else:
+            yield option
 
 
 def _ours(name: str) -> str:
     return (resources.files("cuda_lsp.dynamic.programs") / "standin" / name).read_text()
 
 
-def _hooks() -> str:
-    return _ours("hooks.cpp") + _ours("replay.cpp")
+def _text(sources: Sequence[str]) -> str:
+    return "".join(map(_ours, sources))
 
 
-def _stand_in() -> str:
-    return _ours("emulator.cpp") + _ours("runtime.cpp") + _ours("images.cpp") + _ours("graphs.cpp")
+def _literal(text: str) -> str:
+    """A text of C++."""
+    return json.dumps(text, ensure_ascii=False)
 
 
-def _aliases(missing: Sequence[str]) -> dict[str, str]:
-    """What a default stream for each thread calls otherwise: for the stand-in all streams are one."""
-    ours = frozenset(_DEFINED.findall(_stand_in()))
-    found = {name: match[1] for name in missing if (match := _OF_THREAD.fullmatch(name))}
-    return {name: other for name, other in found.items() if other in ours}
+def _without_cuda(link: Sequence[str]) -> list[str]:
+    """Options of a link step, less what there is a stand-in for."""
+    return [o for o in link if o != RELOCATABLE and not _CUDAS.fullmatch(Path(o).name)]
+
+
+@frozen
+class _Missing:
+    """What a linker for the emulator says that nothing defines.
+
+    ``registers``: what device code that was linked would define; ``aliases``: what sources with a default
+    stream for each thread call otherwise (for the stand-in all streams are one); ``calls``: of libraries.
+    """
+
+    registers: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(factory=dict[str, str])
+    calls: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, said: str) -> _Missing:
+        """What the output of a linker names."""
+        ours = frozenset(_DEFINED.findall(_text(_STAND_IN)))
+        names = sorted(set(_UNDEFINED.findall(said)) - ours - {"__wrap_dlopen"})
+        registers = tuple(name for name in names if _REGISTERS.fullmatch(name))
+        found = {name: match[1] for name in names if (match := _OF_THREAD.fullmatch(name))}
+        aliases = {name: other for name, other in found.items() if other in ours}
+        rest = [name for name in names if name not in registers and name not in aliases]
+        calls = tuple(name for name in rest if _LIBRARY.fullmatch(name))
+        return cls(registers, aliases, calls, tuple(name for name in rest if name not in calls))
+
+    def __bool__(self) -> bool:
+        return bool(self.registers or self.aliases or self.calls)
+
+    @property
+    def stubs(self) -> str:
+        """Definitions: calls name themselves. Each binary has its own."""
+        made = [f'{_OWN} int {n}() {{ return __cuda_lsp_missing("{n}"); }}\n' for n in self.calls]
+        made += [_REGISTER.replace("OWN", _OWN).replace("NAME", name) for name in self.registers]
+        return f"{_DECLARED}{''.join(made)}" if made else ""
 
 
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
     others = [(str(path), digest_of(path)) for path in files]
-    ours = [_ours(name) for name in _SOURCES]
+    for library in job.libraries:
+        others += [(o, digest_of(Path(o))) for o in library.link if not o.startswith("-")]
+    ours = _text(_STAND_IN), _text(_HOOKS)
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
+             job.libraries, job.needs, str(job.cache),
              str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 

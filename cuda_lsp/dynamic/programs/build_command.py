@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -21,6 +21,7 @@ from cuda_lsp.dynamic.compilation.stages import Interrupted
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.programs.build_commands import Linked, Step, linked, steps_of
 from cuda_lsp.dynamic.programs.recorder import Started, record
+from cuda_lsp.files import is_regular, read_text
 
 Progress = Callable[[str], None]
 
@@ -28,6 +29,7 @@ _NVCCS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _LINES = 6  # of what a failed command said
 _MOST_CALLS = 16  # of programs by a run command
 _NOT_FOUND = 127
+_IMPORTED = b"\0dlopen\0"  # in the names that a binary imports; CUDA's own static runtime is one that does
 
 
 @frozen
@@ -35,7 +37,8 @@ class BuildJob:
     """A build to follow. ``path``: a source (or header) of the program; ``folder``: where the commands run.
 
     ``run``: the command that starts the program; "": it is started without arguments. ``first``: of several
-    programs that it starts only the first is meant. ``deadline``: seconds.
+    programs that it starts only the first is meant. ``libraries``: it makes those of a Python program, which
+    tells itself which of them it opens. ``deadline``: seconds.
     """
 
     path: Path
@@ -46,6 +49,7 @@ class BuildJob:
     nvcc: Path | None = None
     deadline: float = 600.0
     first: bool = False
+    libraries: bool = False
 
 
 @frozen
@@ -91,9 +95,11 @@ def _followed(job: BuildJob, progress: Progress) -> Built:
     deadline = time.monotonic() + job.deadline
     progress(f"running `{job.build}`")
     done, started = record(job.build, job.folder, toolkit, job.cache, deadline)
-    steps = _steps(_remembered(job, started))
+    steps = all_steps(remembered(job.folder, job.cache, started))
     if done.status:
         raise _NotClear(_failure(f"the build command `{job.build}`", done.status, done.output, job.folder))
+    if job.libraries:
+        return Built()
     programs = _programs(steps)
     if not programs:
         raise _NotClear(_nothing(job, started))
@@ -106,11 +112,33 @@ def _programs(steps: Mapping[Path, Step]) -> dict[Path, Linked]:
     """Programs with device code that are there, but those by which CMake tries compilers."""
     found: dict[Path, Linked] = {}
     for path, step in steps.items():
-        if step.program and path.is_file() and "CMakeFiles" not in path.parts:
+        if step.program and _is_built(path):
             made_of = linked(path, steps)
+            made_of = linked(path, steps, tuple(_opened(path, made_of, steps)))
             if any(unit.device for unit in made_of.units):
                 found[path] = made_of
     return found
+
+
+def _is_built(path: Path) -> bool:
+    return path.is_file() and "CMakeFiles" not in path.parts
+
+
+def _opened(program: Path, made_of: Linked, steps: Mapping[Path, Step]) -> Iterator[Path]:
+    """Shared libraries with device code that a program which knows ``dlopen`` may open.
+
+    Where its sources name the function these are all; else those that nothing of the build is linked with.
+    """
+    binaries = [program, *(library.path for library in made_of.libraries)]
+    if not any(_IMPORTED in path.read_bytes() for path in binaries if path.is_file()):
+        return
+    named = any("dlopen" in read_text(unit.path) for unit in made_of.units if is_regular(unit.path))
+    shared = {path: linked(path, steps) for path, step in steps.items() if step.shared and _is_built(path)}
+    linkers = [linked(path, steps) for path, step in steps.items() if step.program or step.shared]
+    needed = {library.path for one in linkers for library in one.libraries}
+    for path, parts in shared.items():
+        if any(unit.device for unit in parts.units) and (named or path not in needed):
+            yield path
 
 
 def _meant(job: BuildJob, programs: Mapping[Path, Linked]) -> Built:
@@ -207,14 +235,19 @@ def _names(programs: Iterable[Path], folder: Path) -> str:
 # ------------------------------------------------------------------- what was seen of earlier builds
 
 
-def _steps(started: Iterable[Started]) -> dict[Path, Step]:
+def all_steps(started: Iterable[Started]) -> dict[Path, Step]:
+    """What was made, by its path."""
     return {step.output: step for one in started for step in steps_of(one)}
 
 
-def _remembered(job: BuildJob, started: Sequence[Started]) -> list[Started]:
-    """What earlier builds in the folder and this one started, the newest for each output."""
-    name = hashlib.sha256(os.path.realpath(job.folder).encode(errors="surrogateescape")).hexdigest()[:32]
-    kept = job.cache / "builds" / f"{name}.json"
+def folder_key(folder: Path) -> str:
+    """What tells a project's folder from others in names of the cache."""
+    return hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def remembered(folder: Path, cache: Path, started: Sequence[Started] = ()) -> list[Started]:
+    """What earlier builds in the folder and this one started, the newest for each output. Raises OSError."""
+    kept = cache / "builds" / f"{folder_key(folder)}.json"
     newest: dict[Path, Started] = {}
     for one in (*_read(kept), *started):
         for step in steps_of(one):

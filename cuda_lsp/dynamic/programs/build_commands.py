@@ -13,10 +13,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
-from cuda_lsp.dynamic.programs.job import DEVICE_SOURCES, Unit
+from cuda_lsp.dynamic.programs.job import DEVICE_SOURCES, Library, Unit
 from cuda_lsp.dynamic.programs.recorder import Started
 from cuda_lsp.files import is_regular, read_text
 
@@ -74,7 +74,8 @@ class Step:
     """One call of a compiler or archiver: what it makes of which inputs.
 
     ``units``: the sources among its inputs, each with how it is compiled. ``links``: it makes a program,
-    library or archive of them, the ``objects`` and ``libraries`` (options for GCC); else one object.
+    an archive or a ``shared`` library of them, the ``objects`` and ``libraries`` (options for GCC); else one
+    object.
     """
 
     output: Path
@@ -83,14 +84,20 @@ class Step:
     libraries: tuple[str, ...] = ()
     links: bool = False
     program: bool = False
+    shared: bool = False
 
 
 @frozen
 class Linked:
-    """What a program is made of: sources, and files and options of its last link step."""
+    """What a program is made of: sources, and files and options of its last link step.
+
+    ``libraries``, ``needs``: as of ``ProgramJob``; the units of libraries come behind the program's own.
+    """
 
     units: tuple[Unit, ...]
     link: tuple[str, ...] = ()
+    libraries: tuple[Library, ...] = ()
+    needs: tuple[int, ...] = ()
 
 
 def steps_of(started: Started) -> Iterator[Step]:
@@ -121,47 +128,94 @@ def steps_of(started: Started) -> Iterator[Step]:
         yield Step(_real(output or started.folder / "a_dlink.o"), links=True)
         return
     objects = tuple(_real(path) for path in inputs if path not in sources)
-    whole = not names & {"-shared", "-lib"}
+    shared, archive = "-shared" in names, "-lib" in names
     libraries = tuple(_libraries(options, started.folder))
-    yield Step(_real(output or started.folder / "a.out"), units, objects, libraries, True, whole)
+    whole = not (shared or archive)
+    yield Step(_real(output or started.folder / "a.out"), units, objects, libraries, True, whole, shared)
 
 
-def linked(program: Path, steps: Mapping[Path, Step]) -> Linked:
-    """All that a program is made of; what the build itself made is taken apart into its sources."""
-    units: dict[Unit, None] = {}
-    link: list[str] = []
-    seen: set[Path] = set()
+def linked(program: Path, steps: Mapping[Path, Step], opened: Sequence[Path] = ()) -> Linked:
+    """All that a program is made of: objects and archives of the build are taken apart into their sources.
 
-    def visit(path: Path) -> None:
-        step = steps.get(path)
-        if path in seen and step is not None:
+    Shared libraries of the build stay what they are; ``opened``: further ones, which the program may open.
+    """
+    parts = _Parts(steps)
+    binary = parts.binary(program)
+    for library in opened:
+        parts.number_of(library)
+    units = (*binary.units, *(unit for units in parts.units for unit in units))
+    return Linked(units, tuple(binary.link), tuple(parts.libraries), tuple(binary.needs))
+
+
+@define
+class _Binary:
+    """A program or library that is being taken apart."""
+
+    path: Path
+    units: dict[Unit, None] = field(factory=dict[Unit, None])
+    link: list[str] = field(factory=list[str])
+    needs: list[int] = field(factory=list[int])
+    seen: set[Path] = field(factory=set[Path])
+
+
+@define
+class _Parts:
+    """The shared libraries that a program of a build has to do with, and the units of each."""
+
+    steps: Mapping[Path, Step]
+    libraries: list[Library] = field(factory=list[Library])
+    units: list[tuple[Unit, ...]] = field(factory=list[tuple[Unit, ...]])
+    _numbers: dict[Path, int] = field(factory=dict[Path, int])
+
+    def number_of(self, path: Path) -> int:
+        """The number of a library, which is greater than those of what it is linked with."""
+        if path not in self._numbers:
+            self._numbers[path] = 0  # one that is linked with itself
+            made = self.binary(path)
+            self.libraries.append(Library(path, tuple(made.link), tuple(made.needs)))
+            self._numbers[path] = number = len(self.libraries)
+            self.units.append(tuple(evolve(unit, library=number) for unit in made.units))
+        return self._numbers[path]
+
+    def binary(self, path: Path) -> _Binary:
+        """What one link step leads to."""
+        made = _Binary(path)
+        self._visit(path, made)
+        return made
+
+    def _visit(self, path: Path, into: _Binary) -> None:
+        step = self.steps.get(path)
+        if path in into.seen and step is not None:
             return
-        seen.add(path)
+        into.seen.add(path)
         if step is None:
             if not _CUDAS_OWN.fullmatch(path.name):
-                link.append(str(path))
+                into.link.append(str(path))
+            return
+        if step.shared and path != into.path:
+            if (number := self.number_of(path)) and number not in into.needs:
+                into.needs.append(number)
             return
         for unit in step.units:
-            units.setdefault(unit)
+            into.units.setdefault(unit)
         for made in step.objects:
-            visit(made)
+            self._visit(made, into)
         searched = [_real(Path(o[2:])) for o in step.libraries if o.startswith("-L")]
         for option in step.libraries:
-            own = _own_library(option, searched, steps)
+            own = _own_library(option, searched, self.steps)
             if own is not None:
-                visit(own)
-            elif path == program or option.startswith(("-l", "-L")):  # others are of that library's own link
-                link.append(option)
-
-    visit(program)
-    return Linked(tuple(units), tuple(link))
+                self._visit(own, into)
+            elif path == into.path or option.startswith(("-l", "-L")):  # others are of an archive's own link
+                into.link.append(option)
 
 
 def _own_library(option: str, folders: Sequence[Path], steps: Mapping[Path, Step]) -> Path | None:
     """The library of ``-lname``, where the build made it."""
     if not option.startswith("-l"):
         return None
-    made = (folder / f"lib{option[2:]}{end}" for folder in folders for end in (".so", ".a"))
+    name = option[2:]
+    names = (name[1:],) if name.startswith(":") else (f"lib{name}.so", f"lib{name}.a")
+    made = (_real(folder / name) for folder in folders for name in names)
     return next((path for path in made if path in steps), None)
 
 

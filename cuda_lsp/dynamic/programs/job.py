@@ -44,7 +44,8 @@ class Unit:
 
     ``flags``: what the host compiler is given in ``folder``, or nvcc beside ``options``. ``language``: of
     a host compiler (``-x``), where it was named. ``device``: it may hold kernels. ``relocatable``: compiled
-    to be linked with device code of other sources.
+    to be linked with device code of other sources. ``library``: the number of the ``Library`` that it is part
+    of; 0: of the program itself.
     """
 
     path: Path
@@ -55,6 +56,20 @@ class Unit:
     language: str = ""
     device: bool = True
     relocatable: bool = False
+    library: int = 0
+
+
+@frozen
+class Library:
+    """A shared library that the program's build made, at ``path``, of units that have its number.
+
+    ``link``: further files and options of its link step; ``needs``: numbers of the libraries of the build
+    that it is linked with, which are smaller than its own. Numbers begin at 1.
+    """
+
+    path: Path
+    link: tuple[str, ...] = ()
+    needs: tuple[int, ...] = ()
 
 
 @frozen
@@ -69,8 +84,9 @@ class ProgramJob:
     options of the last build step; ``RELOCATABLE`` among them: device code of the sources is linked.
     ``interpreter``: of a program in Python, whose text ``path`` is; what it compiles at run time is checked.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
-    ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
-    ``input``: its variables and standard input, where a run command sets them.
+    ``sources`` and ``options`` do not count. ``libraries``: what the build made of some of them; ``needs``:
+    numbers of those that the program is linked with, others it may open. ``called``: the program's own name
+    for itself; ``environment``, ``input``: its variables and standard input, where a run command sets them.
     """
 
     path: Path
@@ -93,6 +109,8 @@ class ProgramJob:
     host_memory: int = 0
     gpu_memory: int = 0
     built: tuple[Unit, ...] = ()
+    libraries: tuple[Library, ...] = ()
+    needs: tuple[int, ...] = ()
     called: str = ""
     wanted: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None

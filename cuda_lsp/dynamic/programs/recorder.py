@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -28,7 +29,11 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.model import ToolError
 
 _LENGTH = struct.Struct("<I")
-_OURS = ("CUDA_LSP_RECORD", "CUDA_LSP_PROGRAMS")
+LOG = "CUDA_LSP_RECORD"
+"""Variable that names the file to which records are written."""
+RECORDER = "CUDA_LSP_RECORDER"
+"""Variable that tells a program under check what to preload into the processes that it starts."""
+_OURS = (LOG, RECORDER, "CUDA_LSP_PROGRAMS")
 
 
 @frozen
@@ -56,13 +61,13 @@ def record(
 
     Raises CompileError (there is no C compiler), Interrupted, OSError.
     """
-    library = _library(cache, deadline, cancelled)
-    with scratch(library.parent) as work, _preloadable(library) as name:
+    library = recorder_library(cache, deadline, cancelled)
+    with scratch(library.parent) as work, preloadable(library) as name:
         log = work / "log"
         log.touch()
         environment = {
             **os.environ,
-            "CUDA_LSP_RECORD": str(log),
+            LOG: str(log),
             "CUDA_LSP_PROGRAMS": ":".join(map(os.path.realpath, programs)),
             "LD_PRELOAD": " ".join(p for p in (name, os.environ.get("LD_PRELOAD", "")) if p),
             "CCACHE_DISABLE": "1",  # a hit would start no compiler
@@ -77,11 +82,11 @@ def record(
             output=work / "output",
             what=f"`{command}`",
         )
-        return done, tuple(_read(log.read_bytes(), name))
+        return done, tuple(recorded(log.read_bytes(), name))
 
 
 @contextlib.contextmanager
-def _preloadable(library: Path) -> Generator[str]:
+def preloadable(library: Path) -> Generator[str]:
     """A name for ``LD_PRELOAD``, which takes blanks and colons for separators."""
     if not re.search(r"[\s:]", str(library)):
         yield str(library)
@@ -90,10 +95,13 @@ def _preloadable(library: Path) -> Generator[str]:
         yield f"/proc/{os.getpid()}/fd/{opened.fileno()}"
 
 
-def _read(data: bytes, library: str) -> Iterator[Started]:
+def recorded(data: bytes, library: str = "") -> Iterator[Started]:
+    """What a log holds, but a record that is being written. ``library``: the one that was preloaded."""
     at = 0
     while at + _LENGTH.size <= len(data):
         (size,) = _LENGTH.unpack_from(data, at)
+        if at + _LENGTH.size + size > len(data):
+            return
         yield _started(data[at + _LENGTH.size : at + _LENGTH.size + size], library)
         at += _LENGTH.size + size
 
@@ -120,8 +128,8 @@ def _words(data: bytes) -> tuple[tuple[str, ...], bytes]:
     return tuple(map(os.fsdecode, words)), data[end:]
 
 
-def _library(cache: Path, deadline: float, cancelled: Cancelled) -> Path:
-    """The library to preload, made once."""
+def recorder_library(cache: Path, deadline: float = math.inf, cancelled: Cancelled = lambda: False) -> Path:
+    """The library to preload, made once. Raises CompileError (no C compiler), Interrupted, OSError."""
     text = (resources.files("cuda_lsp.dynamic.programs") / "standin" / "recorder.c").read_text()
     made = cache / "recorder" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if made.exists():

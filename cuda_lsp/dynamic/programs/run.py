@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from attrs import evolve
 
-from cuda_lsp.dynamic.compilation.compile import (
-    RELOCATABLE,
-    CompiledModule,
-    CompileError,
-    Interrupted,
-    compile_module,
-)
-from cuda_lsp.dynamic.compilation.linking import link_modules
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE, remarks
 from cuda_lsp.dynamic.emulator.heap import Heap
@@ -32,12 +25,13 @@ from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.programs.attended import Start, attend
 from cuda_lsp.dynamic.programs.build import build
 from cuda_lsp.dynamic.programs.channel import answered
+from cuda_lsp.dynamic.programs.device_code import DeviceCompiler, linked
 from cuda_lsp.dynamic.programs.instances import taken_for_one
-from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
 from cuda_lsp.dynamic.programs.scripts.run import run_script
-from cuda_lsp.dynamic.runs import EngineUnavailable, Level
+from cuda_lsp.dynamic.runs import EngineUnavailable
 
 Progress = Callable[[str], None]
 
@@ -89,24 +83,13 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
 
 def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> tuple[Path, Modules]:
     """The program, and both builds of each of its sources, by the time ``end`` (monotonic)."""
+    compiler = DeviceCompiler(job.options.arch, toolkit, job.cache, end)
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         made = pool.submit(build, job, toolkit, architecture, end)
-        builds = [
-            (unit, [pool.submit(_compiled, unit, job, level, toolkit, end) for level in (Level.O0, Level.O3)])
-            for unit in job.units
-            if unit.device
-        ]
-        done = [(unit, plain.result(), optimised.result()) for unit, (plain, optimised) in builds]
-        return made.result(), _linked(done)
-
-
-def _linked(builds: Sequence[tuple[Unit, CompiledModule, CompiledModule]]) -> Modules:
-    """Both builds of each source; of those that are linked with one another, of all together."""
-    alone = tuple((plain, optimised) for unit, plain, optimised in builds if not unit.relocatable)
-    together = [(plain, optimised) for unit, plain, optimised in builds if unit.relocatable]
-    if not together:
-        return alone
-    return *alone, (link_modules([p for p, _ in together]), link_modules([o for _, o in together]))
+        units = (unit for unit in job.units if unit.device)
+        pending = [compiler.start(pool, unit, job.text_of(unit)) for unit in units]
+        modules = linked(pending)
+        return made.result(), modules
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
@@ -137,12 +120,6 @@ def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progre
         return evolve(result, notes=(*result.notes, *remarks()))
     finally:
         heap.close()
-
-
-def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit, end: float) -> CompiledModule:
-    extra = (*unit.options.extra, *((RELOCATABLE,) if unit.relocatable else ()))
-    options, left = evolve(unit.options, arch=job.options.arch, extra=extra), end - time.monotonic()
-    return compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache, seconds=left)
 
 
 def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:

@@ -25,6 +25,7 @@ from cuda_lsp.dynamic.ptx.module import (
     Statement,
     Verbatim,
 )
+from cuda_lsp.dynamic.ptx.names import of_library
 
 _NAME = re.compile(r"(?<![%.\w$])[A-Za-z_$][\w$]*")
 _LOC = re.compile(r"(\.loc\s+|inlined_at\s+)(\d+)\s+(\d+)")
@@ -58,6 +59,21 @@ def linked(modules: Sequence[PtxModule], lines: Sequence[int]) -> PtxModule:
         (*declared, *heads, *_in_order(variables), *defined, *rest),
         files,
     )
+
+
+def in_library(module: PtxModule, number: int) -> PtxModule:
+    """The module of a shared library: kernels and variables that the host knows by name go by another one, as
+    the program and its other libraries may have some of the same names."""
+    own = (i.name for i in module.items if not isinstance(i, Verbatim) and _is_known(i))
+    shift = _Shift(number, {name: of_library(name, number) for name in own}, 0, 0)
+    return evolve(module, items=tuple(_item(item, shift) for item in module.items))
+
+
+def _is_known(item: Item) -> bool:
+    """Whether the host may know it."""
+    if isinstance(item, PtxFunction):
+        return item.entry
+    return item.space in ("global", "const") and not item.name.startswith("$")
 
 
 def undefined(module: PtxModule) -> frozenset[str]:

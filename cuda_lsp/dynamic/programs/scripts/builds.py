@@ -1,11 +1,13 @@
-"""Builds for the check of what a program compiles at run time: by nvcc, from NVRTC's text and options."""
+"""Builds for the check of what a program compiles at run time: by nvcc, from NVRTC's text and options, or as
+the program's own nvcc was asked."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -20,15 +22,19 @@ from cuda_lsp.dynamic.compilation.compile import (
     compile_module,
 )
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.programs.device_code import DeviceCompiler, Pair, linked
 from cuda_lsp.dynamic.programs.instances import LIBRARY
+from cuda_lsp.dynamic.programs.job import Unit
+from cuda_lsp.dynamic.programs.scripts.extensions import BuiltSource
 from cuda_lsp.dynamic.programs.scripts.places import INSTALLED, Places, marked
 from cuda_lsp.dynamic.programs.scripts.ptx_images import module_of
-from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, RuntimeSource
+from cuda_lsp.dynamic.programs.scripts.sources import PtxText, RuntimeSource
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError
 from cuda_lsp.dynamic.runs import Level
+from cuda_lsp.files import read_text
 
 _NAME = re.compile(r"\w[\w.+-]{0,100}")
-Pair = tuple[CompiledModule, CompiledModule]
+Code = RuntimeSource | PtxText | BuiltSource
 
 
 @frozen
@@ -64,11 +70,31 @@ class Builds:
                 if isinstance(source, PtxText):
                     self._known[source] = _as_it_is(source)
                     return self._known[source]
+                if isinstance(source, BuiltSource):
+                    (self._known[source],) = self.of_units(source.units)
+                    return self._known[source]
                 self.told(f"compiling {source.name or 'a source'}")
                 self._known[source] = self._compiled(source)
             except (CompileError, Interrupted) as problem:
                 self._known[source] = Refused(f"its source does not compile for the check: {problem}")
         return self._known[source]
+
+    def of_units(self, units: Sequence[Unit]) -> tuple[Pair, ...]:
+        """Both builds of each device code of sources that the program's nvcc compiled.
+
+        Raises CompileError, Interrupted, OSError.
+        """
+        self.told(f"compiling {', '.join(unit.path.name for unit in units)}")
+        compiler = DeviceCompiler(self.arch, self.toolkit, self.cache, self.end)
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            return linked([compiler.start(pool, unit, self._text_of(unit)) for unit in units])
+
+    def _text_of(self, unit: Unit) -> str:
+        """A source's text; where the program wrote it into our cache, it stands in the program itself."""
+        text = read_text(unit.path)
+        if not unit.path.is_relative_to(self.cache):
+            return text
+        return marked(text, self.places.lines_of(text), unit.path)
 
     def _compiled(self, source: RuntimeSource) -> Pair | Refused:
         options, places = source.compile_options, self.places.lines_of(source.text)

@@ -1,7 +1,8 @@
 """The process in which a Python program runs on the GPU, its kernels instrumented launch by launch.
 
 As ``programs/gpu_process.py``, but that the program is interpreted here, and its modules are known when it
-has loaded them: ``standin/launches.cpp`` is preloaded and tells of each source, module and launch.
+has loaded them: ``standin/launches.cpp`` is preloaded and tells of each source, module and launch. The images
+of shared libraries lie in these, and what they are made of their builds tell (``extensions.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from attrs import define, evolve, field
@@ -29,14 +31,25 @@ from cuda_lsp.dynamic.programs.gpu_process import Hosted
 from cuda_lsp.dynamic.programs.instances import Instances, instances
 from cuda_lsp.dynamic.programs.on_gpu import Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
-from cuda_lsp.dynamic.programs.scripts.builds import Builds, Refused, unplaced
+from cuda_lsp.dynamic.programs.recorder import LOG
+from cuda_lsp.dynamic.programs.scripts.builds import Builds, Code, Refused, unplaced
+from cuda_lsp.dynamic.programs.scripts.extensions import (
+    BuiltSource,
+    Extensions,
+    file_at,
+    mapped,
+    registered,
+)
 from cuda_lsp.dynamic.programs.scripts.places import places_in
 from cuda_lsp.dynamic.programs.scripts.ptx_images import is_ptx
-from cuda_lsp.dynamic.programs.scripts.sources import Code, PtxText, image_key, told
+from cuda_lsp.dynamic.programs.scripts.sources import PtxText, image_key, told
 from cuda_lsp.dynamic.ptx.module import PtxModule
-from cuda_lsp.dynamic.ptx.names import stable
+from cuda_lsp.dynamic.ptx.names import kernel_name, stable
+from cuda_lsp.dynamic.runs import EngineUnavailable
+from cuda_lsp.files import read_text
 
 _NO_SOURCE = "its source was not compiled by NVRTC in this program"
+_NO_BUILD = "it stands in {}, whose build was not seen"
 _OTHER_CONTEXT = "it is launched in a context of its own, which needs cuda-bindings"
 _SHAPE = 13  # numbers of a launch's shape
 
@@ -68,9 +81,14 @@ class ScriptHosted(Hosted):
     """The program's sources, modules and launches, as they come."""
 
     builds: Builds = field(kw_only=True)
+    extensions: Extensions = field(kw_only=True)
     sources: dict[str, Code] = field(factory=dict[str, Code])
-    modules: dict[int, Code] = field(factory=dict[int, Code])
-    module: int = 0  # of the launch that goes on
+    modules: dict[int, Code | Path] = field(factory=dict[int, Code | Path])  # a path: of a library
+    module: int = 0  # of the launch that goes on, and its source
+    source: Code | None = None
+    _made_of: dict[tuple[Path | None, str, int], Code | None] = field(
+        factory=dict[tuple[Path | None, str, int], Code | None]
+    )
     _devices: dict[int, RealDevice] = field(factory=dict[int, RealDevice])
     _ready: set[Code] = field(factory=set[Code])
 
@@ -82,9 +100,11 @@ class ScriptHosted(Hosted):
     def loaded(self, module: int, image: int, size: int) -> None:
         """An image became a module, perhaps at the address of one that is gone."""
         content = ctypes.string_at(image, size)
-        source = self.sources.get(image_key(content))
+        source: Code | Path | None = self.sources.get(image_key(content))
         if source is None and is_ptx(content):
             source = PtxText(content.decode(errors="replace"))
+        if source is None:
+            source = file_at(image)
         if source is None:
             self.modules.pop(module, None)
         else:
@@ -95,7 +115,8 @@ class ScriptHosted(Hosted):
         entry, numbers = stable(name.decode()), list(shape.contents.numbers[:_SHAPE])
         self.module = module or 0
         try:
-            key = self._key(self.modules.get(self.module), entry)
+            self.source = self._source(self.modules.get(self.module), entry)
+            key = self._key(self.source, entry)
             given = self._given(key, entry, shape.contents, arguments)
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             self.tally.launched(entry)
@@ -106,16 +127,48 @@ class ScriptHosted(Hosted):
     def variables(self, compiled: CompiledModule) -> Iterator[tuple[str, tuple[int, int]]]:
         """Those of the module that is launched from."""
         start, size = ctypes.c_ulonglong(), ctypes.c_ulonglong()
+        found = (ctypes.byref(start), ctypes.byref(size))
+        of_library = isinstance(self.source, BuiltSource)
         for name, variable in compiled.module.variables.items():
-            if variable.space in ("global", "const") and self.library.clsp_variable(
-                ctypes.c_void_p(self.module), name.encode(), ctypes.byref(start), ctypes.byref(size)
-            ):
+            if variable.space not in ("global", "const"):
+                continue
+            actual = registered(name, self.source.library) if isinstance(self.source, BuiltSource) else name
+            if actual is None:
+                continue  # the host does not know it
+            if self.library.clsp_variable(ctypes.c_void_p(self.module), actual.encode(), *found):
                 yield name, (start.value, size.value)
+            elif of_library:
+                raise EngineUnavailable(f"where {name} lies in the program's memory is not known")
+
+    def _source(self, known: Code | Path | None, entry: str) -> Code | None:
+        """What a kernel is made of."""
+        if known is not None and not isinstance(known, Path):
+            return known
+        key = known, entry, self.extensions.seen
+        if key not in self._made_of:
+            self._made_of[key] = self._of_library(known, entry)
+        return self._made_of[key]
+
+    def _of_library(self, known: Path | None, entry: str) -> Code | None:
+        """The source of a kernel in a library, or in any that is loaded."""
+        libraries = [known] if known is not None else mapped()
+        sources = [source for path in libraries for source in self.extensions.sources_of(path)]
+        named = kernel_name(entry).partition("<")[0]
+        sources.sort(key=lambda source: all(named not in read_text(unit.path) for unit in source.units))
+        for source in sources:
+            built = self.builds.of(source)
+            if isinstance(built, Refused):
+                self._leave_out(entry, built.why)
+            elif entry in built[0].module.entries:
+                return source
+        if known is not None and not sources:
+            self._leave_out(entry, _NO_BUILD.format(known.name))
+        return None
 
     def _key(self, source: Code | None, entry: str) -> str:
         """What a kernel is counted by; its source is compiled when it is launched for the first time."""
         if source is None:
-            self._leave_out(entry, _NO_SOURCE)
+            self._leave_out(entry, _NO_SOURCE)  # unless another reason is known
             return entry
         built = self.builds.of(source)
         if isinstance(built, Refused):
@@ -189,7 +242,17 @@ def main(descriptor: str) -> None:
     library: Any = ctypes.CDLL(str(task.library))
     end = time.monotonic() + job.deadline if math.isfinite(job.deadline) else math.inf
     builds = Builds(task.toolkit, job.cache, f"sm_{device.architecture}", places_in(job.path), end)
-    hosted = ScriptHosted(task, device, library, answers, partial(open_primary, task.toolkit), builds=builds)
+    log = Path(os.environ[LOG]) if LOG in os.environ else None
+    extensions = Extensions(job.folder, job.cache, log)
+    hosted = ScriptHosted(
+        task,
+        device,
+        library,
+        answers,
+        partial(open_primary, task.toolkit),
+        builds=builds,
+        extensions=extensions,
+    )
     hosted.say(Said(device=device.name))
     limits = hosted.limits()
     kept = (_COMPILED(hosted.compiled), _LOADED(hosted.loaded), _LAUNCHED(hosted.launched))

@@ -77,9 +77,6 @@ class PtxText:
     text: str
 
 
-Code = RuntimeSource | PtxText
-
-
 def _pairs(options: Sequence[str]) -> list[tuple[str, str]]:
     """Options by nvcc's short names, with their values, however they were written."""
     found: list[tuple[str, str]] = []

@@ -815,7 +815,7 @@ __attribute__((constructor)) void begin() {
     if (!getenv("CUDA_LSP_PROGRAM")) return;
     connect();
     unsetenv("CUDA_LSP_PROGRAM");
-    unsetenv("LD_PRELOAD");
+    followed();
 }
 
 }  // namespace

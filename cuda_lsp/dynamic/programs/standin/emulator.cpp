@@ -19,7 +19,7 @@ namespace {
 
 enum Kind : unsigned {
     ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT, DEVICE,
-    SOURCE, MODULE, FUNCTION, GLOBAL, NAMES,  // of Python programs (`driver.cpp`)
+    SOURCE, MODULE, FUNCTION, GLOBAL, NAMES, LIBRARY,  // of Python programs (`driver.cpp`, `opened.cpp`)
 };
 
 std::recursive_mutex turn;
@@ -70,20 +70,5 @@ std::string asked(unsigned kind, const void* body, unsigned length) {
     transfer(&answer[0], answer.size(), false);
     return answer;
 }
-
-void* allocated(size_t size) {
-    unsigned long long bytes = size;
-    std::string answer = asked(ALLOCATE, &bytes, sizeof bytes);
-    unsigned long long address;
-    memcpy(&address, answer.data(), sizeof address);
-    return reinterpret_cast<void*>(address);
-}
-
-bool released(void* pointer) {
-    unsigned long long address = reinterpret_cast<unsigned long long>(pointer);
-    return !asked(RELEASE, &address, sizeof address)[0];
-}
-
-bool on_device(const void* pointer) { return low && pointer >= low && pointer < high; }
 
 }  // namespace

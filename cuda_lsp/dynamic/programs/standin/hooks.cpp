@@ -188,17 +188,17 @@ API int clsp_variable(int number, const char** name, unsigned long long* start, 
 WRAP(void, __cudaRegisterFunction,
      (void** handle, const char* host, char* device, const char* name, int limit, uint3* tid, uint3* bid, dim3* block,
       dim3* grid, int* warp)) {
-    names()[host] = name;
+    names()[host] = known_as(name, host);
     __real___cudaRegisterFunction(handle, host, device, name, limit, tid, bid, block, grid, warp);
 }
 WRAP(void, __cudaRegisterVar,
      (void** handle, char* host, char* device, const char* name, int ext, size_t size, int constant, int global)) {
-    variables().push_back(Variable{name, host, size});
+    variables().push_back(Variable{known_as(name, host), host, size});
     __real___cudaRegisterVar(handle, host, device, name, ext, size, constant, global);
 }
 WRAP(void, __cudaRegisterManagedVar,
      (void** handle, void** host, char* device, const char* name, int ext, size_t size, int constant, int global)) {
-    variables().push_back(Variable{name, host, size});
+    variables().push_back(Variable{known_as(name, host), host, size});
     __real___cudaRegisterManagedVar(handle, host, device, name, ext, size, constant, global);
 }
 #if CUDART_VERSION >= 12000

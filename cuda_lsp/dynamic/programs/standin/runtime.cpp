@@ -178,13 +178,13 @@ API void __cudaUnregisterFatBinary(void**) {}
 API char __cudaInitModule(void**) { return 1; }
 API void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
                                 int*) {
-    kernels()[host].name = name;
+    kernels()[host] = Kernel{known_as(name, host), {}, false};
 }
 API void __cudaRegisterVar(void**, char* host, char*, const char* name, int, size_t size, int, int) {
-    variables()[host] = Variable{name, size};
+    variables()[host] = Variable{known_as(name, host), size};
 }
 API void __cudaRegisterManagedVar(void**, void** host, char*, const char* name, int, size_t size, int, int) {
-    variables()[host] = Variable{name, size};
+    variables()[host] = Variable{known_as(name, host), size};
     *host = address_of(host);
 }
 API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st* stream) {

@@ -1,0 +1,137 @@
+"""A project whose kernels stand in shared libraries; each library has a kernel and a variable of one name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TURN = """#pragma once
+__device__ int turned(int x) {
+    __shared__ int s[64];
+    s[threadIdx.x] = x;
+    BARRIER
+    return s[63 - threadIdx.x];
+}
+"""
+LIBRARY = """#include "turn.cuh"
+__device__ int added = ADDED;
+__global__ void turn(int* p) { p[threadIdx.x] = turned(p[threadIdx.x]) + added; }
+static void start(int* p) {
+    int one = 0;
+    cudaMemcpyFromSymbol(&one, added, sizeof one);
+    one += 1;
+    cudaMemcpyToSymbol(added, &one, sizeof one);
+    turn<<<1, 64>>>(p);
+}
+extern "C" void NAME(int* p) { start(p); }
+extern "C" void run(int* p) { start(p); }
+"""
+APP = """#include <cstdio>
+extern "C" void first(int* p);
+extern "C" void second(int* p);
+int main() {
+    int *p, host[2];
+    cudaMalloc(&p, 256);
+    cudaMemset(p, 0, 256);
+    first(p);
+    cudaMemcpy(host, p, 4, cudaMemcpyDeviceToHost);
+    cudaMemset(p, 0, 256);
+    second(p);
+    cudaMemcpy(host + 1, p, 4, cudaMemcpyDeviceToHost);
+    printf("linked %d %d, %s\\n", host[0], host[1], cudaGetErrorString(cudaDeviceSynchronize()));
+}
+"""
+OPENING = """#include <cuda_runtime.h>
+#include <cstdio>
+#include <dlfcn.h>
+int main(int count, char** names) {
+    int *p, host = 0;
+    cudaMalloc(&p, 256);
+    for (int k = 1; k < count; ++k) {
+        void* library = dlopen(names[k], RTLD_NOW);
+        if (!library) { printf("%s\\n", dlerror()); return 3; }
+        cudaMemset(p, 0, 256);
+        ((void (*)(int*))dlsym(library, "run"))(p);
+        cudaMemcpy(&host, p, 4, cudaMemcpyDeviceToHost);
+        printf("%s: %d, ", names[k], host);
+    }
+    printf("%s\\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+"""
+MAKEFILE = """NVCC ?= nvcc
+all: linked opened
+libfirst.so: first.cu turn.cuh
+\t$(NVCC) -shared -Xcompiler -fPIC -DNAME=first -DADDED=163 first.cu -o libfirst.so.1
+\tln -sf libfirst.so.1 libfirst.so
+second.o: second.cu turn.cuh
+\t$(NVCC) -rdc=true -Xcompiler -fPIC -DNAME=second -DADDED=263 -c second.cu -o second.o
+libsecond.so: second.o
+\t$(NVCC) -shared second.o -o libsecond.so
+linked: app.cu libfirst.so libsecond.so
+\t$(NVCC) app.cu -L. -lfirst libsecond.so -Xlinker -rpath,. -o linked
+opened: opening.cpp plain
+\t$(NVCC) opening.cpp -Xlinker -rpath,. -ldl -o opened
+plain: libfirst.so libsecond.so
+"""
+
+
+def written(folder: Path, barrier: str) -> None:
+    """The project in a folder."""
+    texts = {
+        "turn.cuh": TURN.replace("BARRIER", barrier),
+        "first.cu": LIBRARY,
+        "second.cu": LIBRARY,
+        "app.cu": APP,
+        "opening.cpp": OPENING,
+        "Makefile": MAKEFILE,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+
+# CUDA's runtime, as far as launches need it: everything else answers that it is done.
+RUNTIME = r"""
+#include <stdlib.h>
+#include <string.h>
+typedef struct { unsigned x, y, z; } dim3;
+static struct { dim3 grid, block; size_t shared; void* stream; } pushed;
+static void* binary;
+void** __cudaRegisterFatBinary(void* data) { return &binary; }
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void* stream) {
+    pushed.grid = grid, pushed.block = block, pushed.shared = shared, pushed.stream = stream;
+    return 0;
+}
+int __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void** stream) {
+    *grid = pushed.grid, *block = pushed.block, *shared = pushed.shared, *stream = pushed.stream;
+    return 0;
+}
+int __cudaGetKernel(void** out, void* function) { *out = function; return 0; }
+int cudaStreamIsCapturing(void* stream, int* out) { *out = 0; return 0; }
+int cudaGetDevice(int* out) { *out = 0; return 0; }
+int cudaMalloc(void** out, size_t size) { *out = calloc(1, size); return 0; }
+int cudaMemcpy(void* out, const void* in, size_t size, int kind) { memcpy(out, in, size); return 0; }
+int cudaMemset(void* out, int value, size_t size) { memset(out, value, size); return 0; }
+const char* cudaGetErrorString(int error) { return "no error"; }
+"""
+
+# What `gpu_process.py` does with a program, but that each launch is only named.
+LOADED = """
+import ctypes, sys
+
+program = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+name, start, size = ctypes.c_char_p(), ctypes.c_ulonglong(), ctypes.c_ulonglong()
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.c_void_p)
+def launch(name, shape, arguments):
+    print("launch", name.decode(), shape[0], shape[3], flush=True)
+    return 1
+
+
+program.clsp_attach(launch)
+words = [word.encode() for word in sys.argv[1:]]
+program.main(len(words), (ctypes.c_char_p * len(words))(*words))
+number = 0
+while program.clsp_variable(number, *map(ctypes.byref, (name, start, size))):
+    print("variable", name.value.decode(), size.value, flush=True)
+    number += 1
+"""

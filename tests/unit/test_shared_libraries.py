@@ -1,0 +1,105 @@
+"""Kernels of shared libraries that a program's own build makes: linked with it, or opened as it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from shared_libraries import LOADED, RUNTIME, written
+from toolkit import needs_nvcc
+
+from cuda_lsp.cli import main
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.programs.build import build
+from cuda_lsp.dynamic.programs.build_command import BuildJob, follow
+from cuda_lsp.dynamic.programs.job import ProgramJob
+
+pytestmark = [
+    needs_nvcc,
+    pytest.mark.skipif(shutil.which("make") is None, reason="there is no make"),
+    pytest.mark.usefixtures("own_cache"),
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(file: str, *options: str):
+    return CliRunner().invoke(main, ["run", file, "--engine", "emulator", *options])
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_a_library_that_the_program_is_linked_with_is_checked_on_its_own_lines(project, barrier, racy):
+    written(project, barrier)
+    done = run("app.cu", "--build", "make", "--run", "./linked")
+    assert "linked 164 264, no error" in done.stderr, done.output
+    assert ("turn.cuh:6" in done.stdout and "[confirmed]" in done.stdout) == racy
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_libraries_that_the_program_opens_are_checked_each_with_its_own_kernel_of_one_name(
+    project, barrier, racy
+):
+    written(project, barrier)
+    done = run("first.cu", "--build", "make", "--run", "./opened ./libfirst.so libsecond.so")
+    assert "./libfirst.so: 164, libsecond.so: 264, no error" in done.stderr, done.output
+    assert "2 launches on CPU emulator" in done.stderr
+    assert "turn (second.cu) was launched once by the program, 1 checked" in done.output
+    assert ("turn.cuh:6" in done.stdout and "[confirmed]" in done.stdout) == racy
+
+
+@pytest.mark.parametrize(
+    ("file", "target", "words"), [("app.cu", "linked", ()), ("first.cu", "opened", ("./libfirst.so",))]
+)
+def test_on_a_gpu_launches_of_libraries_come_to_the_program_s_hooks(
+    project: Path, file: str, target: str, words: tuple[str, ...]
+) -> None:
+    written(project, "")
+    toolkit, cache = find_toolkit(), project / "cache"
+    built = follow(BuildJob(project / file, project, "make", f"./{target}", cache), lambda stage: None)
+    assert built.problem is None
+    of = built.made_of
+    text = (project / file).read_text()
+    job = ProgramJob(project / file, text, (), CompileOptions(), cache, project, link=of.link, built=of.units,
+                     libraries=of.libraries, needs=of.needs)  # fmt: skip
+    program = build(job, toolkit, architecture=90)
+    said = ran_on_no_gpu(project, program, words)
+    numbers = {unit.path.name: unit.library for unit in of.units}
+    launched = [f"launch _Z4turnPi$library{numbers[name]} 1 64" for name in ("first.cu", "second.cu")]
+    variables = [f"variable added$library{numbers[name]} 4" for name in ("first.cu", "second.cu")]
+    count = 1 if words else 2  # of the libraries that are there
+    assert [line for line in said if line.startswith("launch")] == launched[:count]
+    assert sorted(line for line in said if line.startswith("variable")) == sorted(variables[:count])
+
+
+def ran_on_no_gpu(folder: Path, program: Path, words: tuple[str, ...]) -> list[str]:
+    """What the loaded program and its hooks say, with a runtime that launches nothing."""
+    binaries = [program, *program.parent.glob("[0-9]*/*")]
+    needed = {
+        line.split()[-1].partition("@")[0]
+        for binary in binaries
+        for line in subprocess.check_output(["nm", "-D", "-u", binary], text=True).splitlines()
+    }
+    runtime = {name for name in needed if name.startswith(("cuda", "__cuda"))}
+    others = sorted(name for name in runtime if f" {name}(" not in RUNTIME and f"** {name}(" not in RUNTIME)
+    (folder / "runtime.c").write_text(RUNTIME + "".join(f"int {name}() {{ return 0; }}\n" for name in others))
+    version = find_toolkit().version.partition(".")[0]
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "runtime.c", "-o", f"libcudart.so.{version}"],
+                   cwd=folder, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, program, *words], cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    return done.stdout.splitlines()
