@@ -111,7 +111,8 @@ def _seen(path: Path, text: str, names: set[str], engine: str) -> dict[str, str]
         job = job_for(path, text, program, kernel, Settings(), options)
         result = runner.run(evolve(job, deadline=_DEADLINE))  # in a process: what hangs ends no other
         if result.problem is not None:
-            found[kernel.name] = f"not run: {result.problem}"[:200]
+            why = "; ".join([result.problem, *(error.message for error in result.errors[:1])])
+            found[kernel.name] = f"not run: {why}"[:300]
             continue
         failures = [str(trial.races.failure) for trial in result.results if trial.races.failure]
         seen = merged(kernel, result, job.shapes)

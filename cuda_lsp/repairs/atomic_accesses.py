@@ -169,7 +169,8 @@ def _named(target: str) -> str:
 def _is_update(source: Source, extents: list[SourceRange]) -> bool:
     """Whether a store's value comes from a read of the same place: both would be atomic, and not together.
 
-    So is a store under a condition of the same place, but of a value that all threads store there.
+    So is a store under a condition of the same place, or behind a loop that seeks it by what it holds, but of
+    a value that all threads store there.
     """
     for extent in extents:
         start, end = source.extent(extent)
@@ -181,12 +182,20 @@ def _is_update(source: Source, extents: list[SourceRange]) -> bool:
         if _comes_from(names, value, target):
             return True
         origins = names.origins(value)
-        heads = (s.head for s in source.statements.path(start) if s.head is not None and s.form is Form.IF)
         if (origins.ids or origins.memory or origins.calls) and any(
-            _comes_from(names, source.plain[slice(*head)], target) for head in heads
+            _comes_from(names, source.plain[slice(*head)], target) for head in _deciding(source, start)
         ):
             return True
     return False
+
+
+def _deciding(source: Source, at: int) -> Iterator[tuple[int, int]]:
+    """Conditions that hold where a statement begins: of each ``if`` around it, of loops before it the end."""
+    for around in source.statements.path(at):
+        if around.form is Form.IF and around.head is not None:
+            yield around.head
+        before = (s for s in around.parts if s.end <= at and around.form is Form.BLOCK)
+        yield from (s.head for s in before if s.form is Form.LOOP and s.head is not None)
 
 
 def _comes_from(names: Names, value: str, target: str) -> bool:

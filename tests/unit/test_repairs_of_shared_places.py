@@ -140,6 +140,14 @@ def test_a_position_that_a_racing_count_gives_is_not_hidden_by_atomics() -> None
     assert "atomicExch(&out" not in after(launched(body, "int* size, int* out"))
 
 
+def test_a_slot_that_a_loop_seeks_is_not_claimed_by_two_atomics() -> None:
+    body = """
+    int slot = in[threadIdx.x] & 63;
+    while (keys[slot] != -1) slot = (slot + 1) & 63;
+    keys[slot] = in[threadIdx.x];"""
+    assert "atomicExch" not in after(launched(body, "int* keys, const int* in"))
+
+
 def test_a_plain_read_of_what_others_update_is_atomic() -> None:
     body = "    if (in[threadIdx.x] > *best) atomicMax(best, in[threadIdx.x]);"
     is_mended(launched(body, "int* best, const int* in"), RepairKind.ATOMIC, "> atomicAdd(best, 0))")
