@@ -116,7 +116,7 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     witness = Witness(
         (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
         words.element(early.array, max(early.start, late.start)), {}, shown.inputs.arguments,
-        tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
+        tuple((array.name, at, v) for (array, at), v in shown.asked().items() if isinstance(v, int)),
     )  # fmt: skip
     warp = _within_a_warp(search, shown)
     same = early.touch.site.range == late.touch.site.range
