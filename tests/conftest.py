@@ -58,8 +58,10 @@ def _every_program_is_well_formed() -> Iterator[None]:
     """Whatever a test lowers is validated."""
     lower = Translation.lower
 
-    def validated(self: Translation, source: KernelSource, valued: bool = False) -> Kernel:
-        kernel = lower(self, source, valued)
+    def validated(
+        self: Translation, source: KernelSource, valued: bool = False, computed: bool = False
+    ) -> Kernel:
+        kernel = lower(self, source, valued, computed)
         assert not (found := violations(kernel)), f"{kernel.name}: {found}"
         return kernel
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from attrs import frozen
 
@@ -99,7 +99,7 @@ def updated_real(
     known = [x for x in operands[: row.operands] if x is not None]
     if row.op not in _OF_REALS or len(known) < row.operands or (old is None and not row.blind):
         return None
-    update: Callable[[Any, Any], float] = row.update
+    update = cast("Callable[[float, Sequence[float]], float]", row.update)
     return type.rounded(update(0.0 if old is None else old, known))
 
 

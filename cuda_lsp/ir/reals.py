@@ -148,3 +148,5 @@ FUNCTIONS: Mapping[str, Function] = {
     **{name: f for names, f in _SEVERAL for name in names.split()},
 }
 """Pure functions of floating-point numbers by CUDA name (CUDA Math API)."""
+NOT_FINITE = frozenset(name for names, _ in _ONE if names.startswith("is") for name in names.split())
+"""Those that ask for what is infinite or no number."""

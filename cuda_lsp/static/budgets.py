@@ -406,6 +406,12 @@ RUN_WARPS = 2
 RUN_LANES = 10
 """Of each of these warps, where not even they wait."""
 
+RUN_GRID_THREADS = 1024
+"""Of a grid with barriers of its own that is run whole: where blocks are missing, none passes the first."""
+
+BRIEF_RUN_S = 0.04
+"""Of ``work``, for a first run with each contents: most threads that part do so in the first rounds."""
+
 EXPECTED_THREADS = 8
 """At a place, for its races to be expected under other inputs too."""
 

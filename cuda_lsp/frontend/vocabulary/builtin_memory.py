@@ -35,7 +35,7 @@ from cuda_lsp.ir.program import (
     Loop,
     Store,
 )
-from cuda_lsp.ir.types import INT64, Int
+from cuda_lsp.ir.types import INT64, Float, Int
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
@@ -91,7 +91,7 @@ def emit_atomic(
 ) -> Value:
     """The statement of one atomic operation, and the old value."""
     site = low.site(node)
-    if not isinstance(target.ir, Int):
+    if not isinstance(target.ir, (Int, Float) if low.computed else Int):
         low.emit(Atomic(None, op, pointer, operands, target.ir, scope, site, releases))
         return low.unknown("old value of an atomic", target.ir, varies=True)
     var = low.var("", target.ir)

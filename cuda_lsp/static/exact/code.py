@@ -23,6 +23,7 @@ from cuda_lsp.ir.types import Float, Opaque, Type
 from cuda_lsp.ir.walk import accesses, assigned, inside, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import budgets
+from cuda_lsp.static.exact.on_the_way import on_the_way
 from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
@@ -160,6 +161,13 @@ def linear_code(
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
+def barrier_code(kernel: ir.Kernel, facts: Slice, floats: bool = False) -> Code:
+    """As ``linear_code``, without what does not decide which barriers are come to either."""
+    way = on_the_way(facts)
+    return _written(_Writer(facts, way.needed, floats, only=frozenset(way.statements)), kernel)
+
+
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def whole_code(kernel: ir.Kernel, floats: bool = False) -> Code:
     """The kernel for one thread alone; nothing is taken from any analysis.
 
@@ -220,12 +228,13 @@ def _matters(facts: Slice, pointer: ir.Expr) -> bool:
 
 @define(eq=False)
 class _Writer:
-    """``facts``: None to write the whole kernel for one thread."""
+    """``facts``: None to write the whole kernel for one thread. ``only``: ids of statements to write."""
 
     facts: Slice | None
     needed: set[int] = field(factory=set[int])
     floats: bool = False
     chosen: Mapping[int, int] = field(factory=dict[int, int])
+    only: frozenset[int] | None = None
     code: list[Instruction] = field(factory=list[Instruction])
     slots: int = 0
     of_vars: dict[ir.Var, int] = field(factory=dict[ir.Var, int])
@@ -258,6 +267,8 @@ class _Writer:
             self.statement(s, statements[i + 1] if i + 1 < len(statements) else None)
 
     def statement(self, s: Stmt, following: Stmt | None) -> None:
+        if self.only is not None and id(s) not in self.only:
+            return
         match s:
             case ir.Assign():
                 if self.wants(s.var):

@@ -8,30 +8,34 @@ that they are made of (``Kernel.computed``).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Array, Kernel
+from cuda_lsp.ir.program import Array, Intrinsic, Kernel
+from cuda_lsp.ir.reals import NOT_FINITE
+from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.machine import Excluded
 from cuda_lsp.static.exact.ordinary_inputs import (
     FILLINGS,
     FIRST_ONLY,
-    RARE,
+    NO_NUMBERS,
+    STRETCHES,
     UNEVEN,
     Filling,
     argument_sets,
 )
-from cuda_lsp.static.exact.run import Missed, Unfinished
+from cuda_lsp.static.exact.run import Missed, Schedule, Unfinished
 from cuda_lsp.static.exact.search import Inputs, Search
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Contents
+from cuda_lsp.static.findings.conditions import Contents, Needs
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.partings import as_decided
 
-_COMPARED = Filling("hub", "named in turn")
-_FILLINGS = (UNEVEN, FIRST_ONLY, *FILLINGS[:4], _COMPARED, RARE)
+_COMPARED = Filling("named in turn", "named in turn")
+_RARE = Filling("named once", "named once")
+_FILLINGS = (UNEVEN, STRETCHES, _COMPARED, _RARE, FIRST_ONLY, *FILLINGS[:4])
 
 
 def divergences_by_running(
@@ -41,32 +45,63 @@ def divergences_by_running(
     if not wanted or work.now() >= deadline:
         return {}
     try:
-        search = Search.of(kernel.computed or kernel, launch, gpu, deadline, kernel.computed is not None)
+        search = Search.to_barriers(kernel, launch, gpu, deadline)
     except RecursionError:
         return {}
     found: dict[SourceRange, Diagnosis] = {}
     left = set(wanted)
     for given in itertools.islice(argument_sets(search.kernel, launch), budgets.MISSED_SETS):
-        shown = [_shown(search, Inputs(given.values, filling, None), left) for filling in _FILLINGS]
-        here = {place: m for missed in reversed(shown) for place, m in missed.items()}
+        here = _under(search, given.values, left)
         left &= here.keys()
         found |= {place: _diagnosis(search, here[place]) for place in left}
     return {place: found[place] for place in left}
 
 
-def _shown(search: Search, inputs: Inputs, wanted: Set[SourceRange]) -> dict[SourceRange, Missed]:
-    schedule = search.schedule((), inputs)
+def _fillings(kernel: Kernel) -> Iterator[Filling]:
+    yield from _FILLINGS
+    parts = subexpressions(expressions(kernel.body))
+    if any(isinstance(e, Intrinsic) and e.name in NOT_FINITE for e in parts):
+        yield NO_NUMBERS
+
+
+def _under(
+    search: Search, arguments: Mapping[str, int], wanted: Set[SourceRange]
+) -> dict[SourceRange, Missed]:
+    """Those of the wanted barriers that are missed for these arguments, with the first contents that do."""
+    found: dict[SourceRange, Missed] = {}
+    fillings = list(_fillings(search.kernel))
+    for seconds in (budgets.BRIEF_RUN_S, budgets.RUN_S):
+        longer: list[Filling] = []
+        for filling in fillings:
+            schedule = search.schedule((), Inputs(arguments, filling, None), seconds)
+            shown, whole = _shown(search, schedule, wanted - found.keys())
+            found = shown | found
+            if wanted <= found.keys():
+                return found
+            longer += [] if whole else [filling]
+            if not schedule.memory.asked - search.flow.drawn:  # other contents change nothing so far
+                longer = [] if whole else fillings
+                break
+        fillings = longer
+    return found
+
+
+def _shown(
+    search: Search, schedule: Schedule, wanted: Set[SourceRange]
+) -> tuple[dict[SourceRange, Missed], bool]:
+    """What a run shows, and whether it came to its end."""
+    whole = True
     schedule.enough = lambda: wanted <= schedule.missed.keys()
     try:
         schedule.run()
     except Excluded:
-        return {}
+        return {}, whole
     except Unfinished:
-        pass  # what was seen so far is real
+        whole = False  # what was seen so far is real
     awaited = search.flow.awaited | search.flow.slice.lock_arrays
     if schedule.passed_over or schedule.memory.asked & awaited:
-        return {}
-    return {place: m for place, m in schedule.missed.items() if _cells(m)}
+        return {}, whole
+    return {place: m for place, m in schedule.missed.items() if _cells(m)}, whole
 
 
 def _cells(missed: Missed) -> dict[tuple[Array, int], float]:
@@ -76,12 +111,15 @@ def _cells(missed: Missed) -> dict[tuple[Array, int], float]:
 
 
 def _diagnosis(search: Search, missed: Missed) -> Diagnosis:
-    here, there = (words.thread(t.thread.tid) for t in (missed.present, missed.absent))
-    name = missed.site.text or "this barrier"
+    threads = missed.present.thread, missed.absent.thread
+    apart = threads[0].bid != threads[1].bid
+    here, there = (words.thread(t.tid, t.bid if apart else None) for t in threads)
+    name, whom = missed.site.text or "this barrier", "grid" if apart else "block"
+    needed = (Contents(tuple(_cells(missed).items())),)
     return Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.CONDITIONAL,
-        f"{name} is not reached by all threads of the block: {here} reaches it, {there} does not"
+        f"{name} is not reached by all threads of the {whom}: {here} reaches it, {there} does not"
         + as_decided(search.kernel, missed.site),
-        search.kernel.name, missed.site, conditions=(Contents(tuple(_cells(missed).items())),),
-        launch=search.launch,
+        search.kernel.name, missed.site, launch=search.launch,
+        conditions=(*needed, Needs.BLOCKS) if apart and search.launch.grid is None else needed,
     )  # fmt: skip

@@ -8,6 +8,7 @@ that no host fills.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from attrs import frozen
@@ -56,6 +57,11 @@ FIRST_ONLY = Filling("zeros", "first")
 """One element is no zero: what warps vote on differs between them."""
 RARE = Filling("zeros", "named once")
 """One element is what they are compared with, all others are not."""
+STRETCHES = Filling("zeros", "named in stretches")
+"""What they are compared with comes in stretches, each twice as long as the one before: whole warps agree."""
+NO_NUMBERS = Filling("zeros", "no numbers")
+"""Some are infinite, and some no number: for kernels that ask."""
+_NO_NUMBERS = (0.0, math.inf, math.nan)
 
 
 @frozen(eq=False)
@@ -87,6 +93,10 @@ class Contents:
             return float(self._compared_with(array, int(element > 0)))
         if how in _TURNS:
             return float(self._compared_with(array, element + _TURNS[how]))
+        if how == NO_NUMBERS.value:
+            return _NO_NUMBERS[element % len(_NO_NUMBERS)]
+        if how == STRETCHES.value:
+            return float(self._compared_with(array, element.bit_length()))
         return float(_element(how, element, array.id))
 
     def _integer(self, array: Array, offset: int, type: Int) -> int:
@@ -106,6 +116,8 @@ class Contents:
             return type.wrap(int(self._compared_with(array, int(element > 0))))
         if how in _TURNS:
             return type.wrap(int(self._compared_with(array, element + _TURNS[how])))
+        if how == STRETCHES.value:
+            return type.wrap(int(self._compared_with(array, element.bit_length())))
         return type.wrap(_element(how, element, array.id))
 
     def _size(self, type: Int) -> int:

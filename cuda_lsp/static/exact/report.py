@@ -44,12 +44,24 @@ def races_by_running(
 ) -> dict[Sites, Diagnosis]:  # fmt: skip
     """Certain diagnoses for those of the wanted pairs of places that a real schedule shows to race.
 
-    ``glance``: a few inputs only, which takes milliseconds.
+    ``glance``: a few inputs only, which takes milliseconds. Else those that are left are looked for once more
+    with floats computed, where the kernel has them.
     """
+    found = _races(kernel, launch, gpu, wanted, deadline, glance=glance)
+    left = [pair for pair in wanted if pair not in found]
+    if glance or kernel.computed is None or not left:
+        return found
+    return found | _races(kernel.computed, launch, gpu, left, deadline, floats=True)
+
+
+def _races(
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float, *,
+    glance: bool = False, floats: bool = False,
+) -> dict[Sites, Diagnosis]:  # fmt: skip
     if not wanted or unlike(kernel, launch) or work.now() >= deadline:
         return {}
     try:
-        search = Search.of(kernel, launch, gpu, deadline)
+        search = Search.of(kernel, launch, gpu, deadline, floats)
     except RecursionError:
         return {}
     wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
@@ -116,7 +128,7 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     witness = Witness(
         (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
         words.element(early.array, max(early.start, late.start)), {}, shown.inputs.arguments,
-        tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
+        tuple((array.name, at, v) for (array, at), v in shown.asked().items() if isinstance(v, int)),
     )  # fmt: skip
     warp = _within_a_warp(search, shown)
     same = early.touch.site.range == late.touch.site.range

@@ -49,7 +49,7 @@ class Pending:
 
 @frozen(eq=False)
 class Missed:
-    """A barrier of the block that one thread waits at and another can no longer come to."""
+    """A barrier of the block, or the grid, that one thread waits at and another can no longer come to."""
 
     site: Site
     present: Runner
@@ -182,16 +182,20 @@ class Schedule(Machine):
         wait = first.wait
         other = next((t for t in waiting if t.wait is not wait), None)
         if wait is None or other is not None:
-            self._note_missed(first, other)
+            if wait is not None and wait.barrier.scope is BarrierScope.BLOCK:
+                self._note_missed(first, other)
             return False  # threads at different barriers: what happens is not defined
         wide = wait.barrier.scope not in (BarrierScope.TILE, BarrierScope.WARP)
+        if wait.barrier.scope is BarrierScope.GRID:
+            self._note_missed(first, self._gone_with_its_block())
         if wait.barrier.scope is BarrierScope.CLUSTER or (
             wait.barrier.scope is BarrierScope.GRID and not self.whole
         ):
             return False
         if len(waiting) < sum(1 for t in self.runners if self._expected(t, first, wait)):
             return False
-        self._note_missed(first, next((t for t in self.runners if _is_gone(t, first)), None))
+        if wait.barrier.scope is BarrierScope.BLOCK:
+            self._note_missed(first, next((t for t in self.runners if _is_gone(t, first)), None))
         offers = {t.number if wide else t.axes[Axis.LANE]: t.offered[0] for t in waiting if t.offered}
         for t in waiting:
             t.status, t.wait, t.offers = Status.READY, None, offers
@@ -200,12 +204,17 @@ class Schedule(Machine):
         return True
 
     def _note_missed(self, present: Runner, absent: Runner | None) -> None:
-        if absent is None or present.wait is None or present.wait.barrier.scope is not BarrierScope.BLOCK:
+        if absent is None:
             return
         for one, other in ((present, absent), (absent, present)):
             if one.wait is not None:
                 site = one.wait.barrier.site
                 self.missed.setdefault(site.range, Missed(site, one, other))
+
+    def _gone_with_its_block(self) -> Runner | None:
+        """A thread of a block that has ended as a whole."""
+        running = {t.block for t in self.runners if t.status is not Status.DONE}
+        return next((t for t in self.runners if t.block not in running), None)
 
     def _expected(self, t: Runner, first: Runner, wait: Wait) -> bool:
         """Whether the barrier waits for this thread: those that have ended are not waited for."""

@@ -30,7 +30,7 @@ from cuda_lsp.ir.walk import subexpressions, variables
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
-from cuda_lsp.static.exact.code import Code, Touch, linear_code
+from cuda_lsp.static.exact.code import Code, Touch, barrier_code, linear_code
 from cuda_lsp.static.exact.machine import Choice, Excluded, runners_of
 from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
@@ -105,6 +105,7 @@ class Search:
     flow: DataFlow
     code: Code
     lock_step: bool = False
+    by_turns: bool = False  # blocks draw from what they share: their warps go by turns
     standing: dict[tuple[frozenset[Space], Dim3], _Threads] = field(
         factory=dict[tuple[frozenset[Space], Dim3], _Threads]
     )
@@ -115,10 +116,18 @@ class Search:
         kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float, floats: bool = False
     ) -> Search:
         """``floats``: of a ``Kernel.computed``. Raises ``RecursionError`` when expressions nest deeply."""
-        lock_step = kernel.directives.warp_synchronous
         flow = data_flow(kernel)
         code = linear_code(kernel, flow.slice, flow.cells, floats)
-        return Search(kernel, launch, gpu, deadline, flow, code, lock_step)
+        return Search(kernel, launch, gpu, deadline, flow, code, kernel.directives.warp_synchronous)
+
+    @staticmethod
+    def to_barriers(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float) -> Search:
+        """Runs nothing but what leads to barriers; floats where the kernel has them. Raises as ``of``."""
+        ran = kernel.computed or kernel
+        flow = data_flow(ran)
+        code = barrier_code(ran, flow.slice, kernel.computed is not None)
+        drawn = any(isinstance(i, Touch) and i.mode.atomic and i.slot is not None for i in code.instructions)
+        return Search(ran, launch, gpu, deadline, flow, code, by_turns=drawn)
 
     def shown(self, wanted: Collection[Sites], *, glance: bool = False) -> dict[Sites, Shown]:
         """Races among the wanted pairs, each under inputs that do not single it out.
@@ -221,7 +230,7 @@ class Search:
 
     # -- runs
 
-    def schedule(self, places: Places, inputs: Inputs) -> Schedule:
+    def schedule(self, places: Places, inputs: Inputs, seconds: float = budgets.RUN_S) -> Schedule:
         """A run to come, of which accesses at these places are watched."""
         ranges = frozenset(places)
         touches = (i for i in self.code.instructions if isinstance(i, Touch) and not i.part)
@@ -233,7 +242,7 @@ class Search:
             self.standing[spaces, grid] = self._places(spaces, grid)
         threads, whole = self.standing[spaces, grid]
         runners = runners_of(self.code, threads, inputs.arguments)
-        until = min(self.deadline, work.now() + budgets.RUN_S)
+        until = min(self.deadline, work.now() + seconds)
         contents = Contents(
             self.flow, inputs.filling, inputs.arguments, self.launch.threads, self.code.floats
         )
@@ -260,10 +269,13 @@ class Search:
     def _places(self, spaces: frozenset[Space], grid: Dim3) -> _Threads:
         """The threads that are run when memory of these kinds is watched, and whether there are no others."""
         wide = (BarrierScope.GRID, BarrierScope.CLUSTER)
-        several = Space.GLOBAL in spaces or any(b.scope in wide for b in self.code.barriers)
         gx, gy, gz = grid
+        together = any(b.scope in wide for b in self.code.barriers)
+        several = together or self.by_turns or Space.GLOBAL in spaces
         blocks: list[Dim3] = [(0, 0, 0)]
-        if several and gx * gy * gz > 1:
+        if together and gx * gy * gz * self.launch.threads <= budgets.RUN_GRID_THREADS:
+            blocks = [(i, j, k) for k in range(gz) for j in range(gy) for i in range(gx)]
+        elif several and gx * gy * gz > 1:
             blocks.append((1, 0, 0) if gx > 1 else (0, 1, 0) if gy > 1 else (0, 0, 1))
         x, y, z = self.launch.block
         threads: list[Dim3] = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
@@ -274,6 +286,8 @@ class Search:
             lanes = size if self.code.barriers or Space.SHARED in spaces else budgets.RUN_LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
         standing = [Thread(t, b, self.launch.block, grid, size) for b in blocks for t in threads]
+        if self.by_turns:
+            standing.sort(key=lambda t: t.warp)
         return standing, gx * gy * gz == len(blocks)
 
     def _log(self, places: Places, inputs: Inputs, until: Sequence[Sites] = ()) -> _Log:

@@ -101,8 +101,9 @@ def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
         if isinstance(value, tuple):
             return value if isinstance(type, Pointer) else None
         if value is None or not isinstance(type, Int):
-            real = floats and isinstance(type, Float) and isinstance(value, (int, float))
-            return type.rounded(float(value)) if real else None
+            if not floats or not isinstance(type, Float) or value is None:
+                return None
+            return type.rounded(float(value))
         if type.boolean:
             return type.wrap(value != 0)
         if isinstance(value, float) and not type.minimum <= value <= type.maximum:  # also infinity, and none

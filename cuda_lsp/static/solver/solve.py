@@ -137,7 +137,7 @@ class _Refinement:
         missed = [f for f in attempt.others if f.code is Code.BARRIER_DIVERGENCE]
         certain = {f.site.range for f in missed if f.status is not Status.POSSIBLE}
         told = {f.site.range for f in missed}
-        until = max(self.deadline, work.now() + budgets.GLANCE_SHARE * self.budget.kernel)
+        until = max(self.deadline, work.now() + budgets.RUNNING_SHARE * self.budget.kernel)
         doubtful = (attempt.not_settled | told) - certain
         shown = divergences_by_running(self.kernel, launch, self.gpu, doubtful, until)
         attempt.others = [shown.get(f.site.range, f) for f in attempt.others]
