@@ -98,6 +98,8 @@ def test_body_keeps_labels_declarations_and_branch_targets(module):
         ("0f3F800000", FloatOperand(1.0, True)),
         ("0d4000000000000000", FloatOperand(2.0, False)),
         ("buffer+4", SymbolOperand("buffer", 4)),
+        ("generic(table)+16", SymbolOperand("table", 16)),
+        ("generic(table+8)", SymbolOperand("table", 8)),
         ("[%rd1+-8]", AddressOperand(RegisterOperand("%rd1"), -8)),
         ("[buffer]", AddressOperand(SymbolOperand("buffer"))),
         ("!%p1", NegatedOperand(RegisterOperand("%p1"))),

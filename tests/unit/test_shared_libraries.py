@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from shared_libraries import LOADED, RUNTIME, written
+from no_gpu import ran_on_no_gpu
+from shared_libraries import written
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -81,25 +80,3 @@ def test_on_a_gpu_launches_of_libraries_come_to_the_program_s_hooks(
     count = 1 if words else 2  # of the libraries that are there
     assert [line for line in said if line.startswith("launch")] == launched[:count]
     assert sorted(line for line in said if line.startswith("variable")) == sorted(variables[:count])
-
-
-def ran_on_no_gpu(folder: Path, program: Path, words: tuple[str, ...]) -> list[str]:
-    """What the loaded program and its hooks say, with a runtime that launches nothing."""
-    binaries = [program, *program.parent.glob("[0-9]*/*")]
-    needed = {
-        line.split()[-1].partition("@")[0]
-        for binary in binaries
-        for line in subprocess.check_output(["nm", "-D", "-u", binary], text=True).splitlines()
-    }
-    runtime = {name for name in needed if name.startswith(("cuda", "__cuda"))}
-    others = sorted(name for name in runtime if f" {name}(" not in RUNTIME and f"** {name}(" not in RUNTIME)
-    (folder / "runtime.c").write_text(RUNTIME + "".join(f"int {name}() {{ return 0; }}\n" for name in others))
-    version = find_toolkit().version.partition(".")[0]
-    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "runtime.c", "-o", f"libcudart.so.{version}"],
-                   cwd=folder, check=True)  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, program, *words], cwd=folder, capture_output=True, text=True,
-        env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
-    )  # fmt: skip
-    assert done.returncode == 0, done
-    return done.stdout.splitlines()

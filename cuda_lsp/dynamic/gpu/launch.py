@@ -7,7 +7,7 @@ freeing its memory would wait for the kernel.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
     instrument,
 )
 from cuda_lsp.dynamic.instrumentation.preparation import shared_variables
+from cuda_lsp.dynamic.instrumentation.program_pointers import with_program_pointers
 from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, STAMP_BYTES, WHERE_WORDS
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import width_table
@@ -93,10 +94,11 @@ class Launch:
             self.device, self.request, self.module, known, self.likely, self.tight, self.not_covered
         )
         watch = evolve(plan.watch(), traps=self.host is not None)  # the program is to hear of its own
-        module = self._for_device()
+        pointers = (self.host or HostMemory()).pointers
+        module = with_program_pointers(self._for_device(), pointers)
         parts = plan.layout.clocks, bool(watch.widths)
         detector = detector_ptx(self.toolkit, self._detector_architecture, *parts)
-        self.made = instrumented(module, self.request, watch, detector)
+        self.made = instrumented(module, self.request, watch, detector, pointers)
         self.not_covered.extend(self.made.not_covered)
         return watch
 
@@ -419,10 +421,19 @@ _MADE: OrderedDict[tuple[object, ...], Instrumented] = OrderedDict()  # of this 
 _KEPT = 16
 
 
-def instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
-    """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
+def instrumented(
+    module: PtxModule,
+    request: KernelRun,
+    watch: Watch,
+    detector: str,
+    pointers: Mapping[str, int] | None = None,
+) -> Instrumented:
+    """``instrument``, made once for launches that differ only in their buffers' sizes or contents.
+
+    ``pointers``: which the module has of a program.
+    """
     what = astuple(watch, recurse=False, filter=lambda field, _: field.name != "control")
-    key = (request.ptx, module.target, *what)
+    key = (request.ptx, module.target, tuple((pointers or {}).items()), *what)
     known = _MADE.get(key)
     if known is None:
         known = _MADE[key] = instrument(module, request.sites, watch, detector)

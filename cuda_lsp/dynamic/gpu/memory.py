@@ -23,10 +23,14 @@ ANYTHING = Extent("memory", 0, (1 << 64) - 1)  # what a program may touch beside
 
 @frozen
 class HostMemory:
-    """A program's memory on the device: its allocations, and its modules' variables (start, bytes)."""
+    """A program's memory on the device: its allocations, and its modules' variables (start, bytes).
+
+    ``pointers``: addresses of its functions, and of variables that hold some and are not copied.
+    """
 
     allocations: tuple[Extent, ...] = ()
     variables: Mapping[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
+    pointers: Mapping[str, int] = field(factory=dict[str, int])
 
 
 @define

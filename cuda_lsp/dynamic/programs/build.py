@@ -30,7 +30,9 @@ from cuda_lsp.dynamic.compilation.compile import RELOCATABLE, CompileError, buil
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.programs.function_tables import compile_with_table
 from cuda_lsp.dynamic.programs.job import Library, ProgramJob, Unit
+from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 
@@ -56,6 +58,7 @@ _RUNTIME = ("memory.cpp", "runtime.cpp", "images.cpp", "graphs.cpp")
 _STAND_IN = ("emulator.cpp", "libraries.cpp", *_RUNTIME)
 _BORROWED, _OF_LIBRARIES = "libcuda-lsp-runtime.so", ("borrowed.cpp", *_RUNTIME)
 _HOOKS = ("libraries.cpp", "hooks.cpp", "replay.cpp")
+_TOLD = "functions.json"
 _EXPORTED = "{ cuda*; __cuda*; __wrap_dlopen; };\n"  # what libraries call in the program
 _STRICT = ("-Wl,--no-undefined", "-Wl,-z,defs", "-Wl,--version-script")  # the program defines what they call
 _ALL_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
@@ -69,22 +72,30 @@ def build(
     architecture: int = 0,
     end: float = math.inf,
     cancelled: Cancelled = lambda: False,
+    telling: frozenset[int] = frozenset(),
 ) -> Path:
     """The program's executable; its shared object for a GPU of an ``architecture`` (90). ``end``: monotonic.
 
+    ``telling``: numbers of units whose objects tell where their functions lie; ``told_by`` has their names.
     Raises CompileError, Interrupted, OSError.
     """
-    folder = job.cache / "programs" / _key(job, toolkit, architecture)
+    folder = job.cache / "programs" / _key(job, toolkit, architecture, telling)
     program = folder / "program"
     if _is_current(folder):
         return program
     with scratch(folder.parent) as work:
         end = min(end, time.monotonic() + _SECONDS)
-        made = _Build(job, toolkit, work, folder, end, cancelled, architecture)
+        made = _Build(job, toolkit, work, folder, end, cancelled, architecture, telling=telling)
         made.run()
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
     return program
+
+
+def told_by(program: Path) -> Mapping[int, Sequence[str]]:
+    """What the tables of a program's units hold, in their order."""
+    told: dict[str, list[str]] = json.loads((program.parent / _TOLD).read_text())
+    return {int(number): names for number, names in told.items()}
 
 
 def build_libraries(job: ProgramJob, toolkit: Toolkit, end: float = math.inf) -> Sequence[Path]:
@@ -147,6 +158,8 @@ class _Build:
     cancelled: Callable[[], bool]
     architecture: int
     runtime: Path | None = None  # that libraries are linked with, when there is no program
+    telling: frozenset[int] = frozenset()
+    told: dict[int, list[str]] = field(factory=dict[int, list[str]])
     aliases: dict[str, str] = field(factory=dict[str, str])  # that libraries need
 
     def run(self) -> None:
@@ -158,6 +171,7 @@ class _Build:
             self._share([*own, self._compiled(self._table() + _text(_HOOKS), "hooks.cpp")])
         else:
             self._link([*own, self._compiled(self._table() + _text(_STAND_IN), "runtime.cpp")])
+        (self.work / _TOLD).write_text(json.dumps(self.told))
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
     def run_libraries(self) -> None:
@@ -210,7 +224,18 @@ class _Build:
             *((RELOCATABLE,) if unit.relocatable else ()),
         ]  # fmt: skip
         self._do(command, own)
+        if number in self.telling:
+            self._tell(command, unit, number, name)
         return name
+
+    def _tell(self, command: Sequence[str], unit: Unit, number: int, name: str) -> None:
+        """The object once more, with a table of its functions."""
+        folder, own = self.work / f"functions{number}", unit.path.absolute()
+        folder.mkdir()
+        command = [str(self.work / name) if word == name else word for word in command if word != "-MMD"]
+        names = compile_with_table(command, number, own, folder, self.deadline, self.cancelled)
+        shutil.rmtree(folder)
+        self.told[number] = [stable(name) for name in names]
 
     def _compiled(self, text: str, name: str) -> str:
         """A source of ours, with the toolkit's headers."""
@@ -374,15 +399,15 @@ class _Missing:
         return f"{_DECLARED}{''.join(made)}" if made else ""
 
 
-def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
+def _key(job: ProgramJob, toolkit: Toolkit, architecture: int, telling: frozenset[int] = frozenset()) -> str:
     files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
     others = [(str(path), digest_of(path)) for path in files]
     for library in job.libraries:
         others += [(o, digest_of(Path(o))) for o in library.link if not o.startswith("-")]
     ours = _text(_STAND_IN), _text(_HOOKS)
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
-             job.libraries, job.needs, str(job.cache),
-             str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
+             job.libraries, job.needs, sorted(telling), str(job.cache), str(toolkit.nvcc),
+             toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,11 +33,6 @@ class DeviceCompiler:
         levels = (Level.O0, Level.O3)
         return PendingUnit(unit, tuple(pool.submit(self._compiled, unit, level, text) for level in levels))
 
-    def all(self, units: Sequence[Unit]) -> tuple[Pair, ...]:
-        """Both builds of each of these, linked as ``linked`` says. Raises what ``compile_module`` raises."""
-        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            return linked([self.start(pool, unit) for unit in units])
-
     def _compiled(self, unit: Unit, level: Level, text: str | None) -> CompiledModule:
         extra = (*unit.options.extra, *((RELOCATABLE,) if unit.relocatable else ()))
         options, left = evolve(unit.options, arch=self.arch, extra=extra), self.end - time.monotonic()
@@ -59,20 +53,28 @@ class PendingUnit:
         return plain, optimised
 
 
-def linked(pending: Sequence[PendingUnit]) -> tuple[Pair, ...]:
-    """Both builds of each source; of those that are linked with one another, of all together.
+@frozen
+class DeviceCode:
+    """Both builds of one source, or of several that are linked with one another."""
 
-    The program and each of its libraries have device code of their own.
-    """
+    units: tuple[Unit, ...]
+    pair: Pair
+
+
+def linked(pending: Sequence[PendingUnit]) -> tuple[DeviceCode, ...]:
+    """The device code of sources; the program and each of its libraries have their own."""
     done = [(one.unit, one.pair()) for one in pending]
     numbers = dict.fromkeys(unit.library for unit, _ in done)
-    return tuple(
-        pair for n in numbers for pair in _of_binary(n, [(u, pair) for u, pair in done if u.library == n])
-    )
+    return tuple(code for n in numbers for code in _of_binary(n, [b for b in done if b[0].library == n]))
 
 
-def _of_binary(number: int, builds: Sequence[tuple[Unit, Pair]]) -> tuple[Pair, ...]:
-    pairs = [pair for unit, pair in builds if not unit.relocatable]
-    if together := [pair for unit, pair in builds if unit.relocatable]:
-        pairs.append((link_modules([p for p, _ in together]), link_modules([o for _, o in together])))
-    return tuple((of_library(plain, number), of_library(optimised, number)) for plain, optimised in pairs)
+def _of_binary(number: int, builds: Sequence[tuple[Unit, Pair]]) -> Iterator[DeviceCode]:
+    found: list[tuple[tuple[Unit, ...], Pair]] = [
+        ((unit,), pair) for unit, pair in builds if not unit.relocatable
+    ]
+    if together := [(unit, pair) for unit, pair in builds if unit.relocatable]:
+        pairs = [pair for _, pair in together]
+        pair = link_modules([p for p, _ in pairs]), link_modules([o for _, o in pairs])
+        found.append((tuple(unit for unit, _ in together), pair))
+    for units, (plain, optimised) in found:
+        yield DeviceCode(units, (of_library(plain, number), of_library(optimised, number)))

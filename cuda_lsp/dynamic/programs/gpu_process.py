@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO
 
+import numpy as np
 from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
@@ -29,12 +30,18 @@ from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.messages import send
+from cuda_lsp.dynamic.programs.function_tables import told_functions
 from cuda_lsp.dynamic.programs.guard import usual_memory
 from cuda_lsp.dynamic.programs.instances import Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, SKIPPED, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
-from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
+from cuda_lsp.dynamic.ptx.functions import (
+    calls_stored_pointers,
+    kept_names,
+    names_of,
+    tables_of_functions,
+)
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
@@ -155,11 +162,8 @@ class Hosted:
         shape: Any, arguments: Any,
     ) -> int:  # fmt: skip
         job, number = self.task.job, self.tally.counts[key].launches
-        # Addresses of functions that the program keeps are of its own build of the module, not of ours.
-        if calls_stored_pointers(compiled.module, entry):
-            raise EngineUnavailable("it calls functions through pointers from memory")
-        if keeps_functions(compiled.module, entry):
-            raise EngineUnavailable("it keeps addresses of functions")
+        variables = dict(self.variables(compiled))
+        pointers = self._pointers(device, key, compiled.module, entry, variables)
         sites = sites_of(compiled, entry)
         races = number in RACES
         grid, block = (shape[0], shape[1], shape[2]), (shape[3], shape[4], shape[5])
@@ -183,7 +187,9 @@ class Hosted:
             together=bool(shape[11]),
         )
         device.wait()  # what the program started earlier comes before
-        memory = HostMemory(tuple(self._allocations(names)), dict(self.variables(compiled)))
+        held = [Extent(n, at, at + size) for n, (at, size) in variables.items() if n in pointers]
+        copied = {name: place for name, place in variables.items() if name not in pointers}
+        memory = HostMemory((*self._allocations(names), *held), copied, pointers)
         launch = Launch(device, self.task.toolkit, request, compiled.module, host=memory)
         launch.prepare()
         outcome = launch.execute(keep_results=False)
@@ -197,6 +203,45 @@ class Hosted:
         if launch.hung:
             os._exit(FAULT)
         return 1
+
+    def _pointers(
+        self,
+        device: RealDevice,
+        key: str,
+        module: PtxModule,
+        entry: str,
+        variables: Mapping[str, tuple[int, int]],
+    ) -> Mapping[str, int]:
+        """The program's addresses of functions that the kernel may meet in memory or leave there, and of what
+        holds them: they are not those of our build of the module. Raises EngineUnavailable."""
+        told = self._told(device, key, variables)
+        found = {name: told[name] for name in told_functions(module) if name in told}
+        calls, kept = calls_stored_pointers(module, entry), kept_names(module, entry)
+        # What stays in memory the optimised build stores, too; of the rest only this launch itself knows.
+        lasting = kept_names(self.tally.instances.homes[key][1].module, entry)
+        if (calls or kept) and not (told and lasting <= told.keys()):
+            does = "calls functions through pointers from memory" if calls else "keeps addresses of functions"
+            raise EngineUnavailable(f"it {does}")
+        meant = found.keys() | tables_of_functions(module)
+        return found if calls or names_of(module, entry) & meant else {}
+
+    def _told(
+        self, device: RealDevice, key: str, variables: Mapping[str, tuple[int, int]]
+    ) -> Mapping[str, int]:
+        """The addresses that the program's objects tell of a kernel's source (``function_tables.py``)."""
+        home = self.tally.instances.homes[key]
+        places = [f for pair, f in zip(self.task.modules, self.task.functions, strict=False) if pair is home]
+        values: dict[str, Any] = {}
+        for table in {table for functions in places for table, _ in functions.values()} & variables.keys():
+            start, size = variables[table]
+            values[table] = np.zeros(size // 8, np.uint64)
+            device.download(start, values[table])
+        return {
+            name: int(values[table][at])
+            for functions in places
+            for name, (table, at) in functions.items()
+            if table in values and values[table][at]
+        }
 
     def _allocations(self, names: Mapping[int, str]) -> Iterator[Extent]:
         start, size, number = ctypes.c_ulonglong(), ctypes.c_ulonglong(), 0

@@ -41,6 +41,8 @@ from cuda_lsp.dynamic.programs.process import GARBLED, crash, end_of, environmen
 from cuda_lsp.dynamic.runs import PtxSite
 
 Progress = Callable[[str], None]
+Functions = Mapping[str, tuple[str, int]]
+"""Of functions, and tables of some: the variable that holds their address in the program, and where in it."""
 
 FAULT = 71  # exit status of a program whose GPU context is lost
 RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
@@ -71,7 +73,7 @@ class Process:
 @frozen
 class Task:
     """What to run. ``modules``: the O0 and O3 build of each source. ``skipped``: kernels (entries) whose
-    check has ended the program before."""
+    check has ended the program before. ``functions``: of each source, where they lie."""
 
     job: ProgramJob
     library: Path
@@ -79,6 +81,7 @@ class Task:
     toolkit: Toolkit
     skipped: frozenset[str] = frozenset()
     process: Process = Process()
+    functions: tuple[Functions, ...] = ()
 
 
 @frozen
@@ -175,6 +178,7 @@ def run_on_gpu(
     toolkit: Toolkit,
     progress: Progress,
     process: Process | None = None,
+    functions: Sequence[Functions] = (),
 ) -> ProgramResult:
     """Run a program that was built for it.
 
@@ -183,7 +187,7 @@ def run_on_gpu(
     """
     end, task = (
         time.monotonic() + job.deadline,
-        Task(job, library, tuple(modules), toolkit, process=process or Process()),
+        Task(job, library, tuple(modules), toolkit, process=process or Process(), functions=tuple(functions)),
     )
     result, seen = _run(task, progress, end)
     while result.status == FAULT and time.monotonic() < end - _WORTH:

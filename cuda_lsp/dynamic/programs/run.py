@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,16 @@ from cuda_lsp.dynamic.emulator.heap import Heap
 from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.programs.attended import Start, attend
-from cuda_lsp.dynamic.programs.build import build
+from cuda_lsp.dynamic.programs.build import build, told_by
 from cuda_lsp.dynamic.programs.channel import answered
-from cuda_lsp.dynamic.programs.device_code import DeviceCompiler, linked
+from cuda_lsp.dynamic.programs.device_code import DeviceCode, DeviceCompiler, linked
+from cuda_lsp.dynamic.programs.function_tables import table_name, told_functions
 from cuda_lsp.dynamic.programs.instances import taken_for_one
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 from cuda_lsp.dynamic.programs.on_emulator import Host
-from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
+from cuda_lsp.dynamic.programs.on_gpu import Functions, run_on_gpu
 from cuda_lsp.dynamic.programs.scripts.run import run_script
+from cuda_lsp.dynamic.ptx.names import of_library
 from cuda_lsp.dynamic.runs import EngineUnavailable
 
 Progress = Callable[[str], None]
@@ -63,14 +65,16 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
         return evolve(result, notes=(*result.notes, *note))
     progress("building the program")
     try:
-        program, modules = _built(job, toolkit, architecture, end)
+        program, codes = _built(job, toolkit, architecture, end)
+        modules = tuple(code.pair for code in codes)
     except Interrupted as interrupted:
         raise Interrupted(
             f"{job.path.name} was not built within its deadline of {job.deadline:g} s: raise --deadline"
         ) from interrupted
     job = evolve(job, deadline=min(job.running, max(_LEAST, end - time.monotonic())))
     if architecture:
-        result = run_on_gpu(job, program, modules, toolkit, progress)
+        functions = _functions(job, program, codes)
+        result = run_on_gpu(job, program, modules, toolkit, progress, functions=functions)
     else:
         result = _emulated(job, program, modules, progress)
     headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
@@ -81,15 +85,37 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     return evolve(result, runs=runs, notes=(*result.notes, *note, *taken_for_one(modules)))
 
 
-def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> tuple[Path, Modules]:
+def _built(
+    job: ProgramJob, toolkit: Toolkit, architecture: int, end: float
+) -> tuple[Path, tuple[DeviceCode, ...]]:
     """The program, and both builds of each of its sources, by the time ``end`` (monotonic)."""
     compiler = DeviceCompiler(job.options.arch, toolkit, job.cache, end)
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         made = pool.submit(build, job, toolkit, architecture, end)
         units = (unit for unit in job.units if unit.device)
         pending = [compiler.start(pool, unit, job.text_of(unit)) for unit in units]
-        modules = linked(pending)
-        return made.result(), modules
+        codes = linked(pending)
+        program = made.result()
+    telling = {u for code in codes for u in code.units if told_functions(code.pair[1].module)}
+    if architecture and telling:
+        numbers = frozenset(k for k, unit in enumerate(job.units) if unit in telling)
+        program = build(job, toolkit, architecture, end, telling=numbers)
+    return program, codes
+
+
+def _functions(job: ProgramJob, program: Path, codes: Sequence[DeviceCode]) -> tuple[Functions, ...]:
+    """Where the addresses of functions are told that the program has, for each device code."""
+    told, numbers = told_by(program), {unit: number for number, unit in enumerate(job.units)}
+    found: list[Functions] = []
+    for code in codes:
+        places: dict[str, tuple[str, int]] = {}
+        for unit in code.units:
+            table = of_library(table_name(numbers[unit]), unit.library)
+            for place, name in enumerate(told.get(numbers[unit], ())):
+                function = name in code.pair[1].module.functions
+                places[name if function else of_library(name, unit.library)] = (table, place)
+        found.append(places)
+    return tuple(found)
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:

@@ -32,6 +32,12 @@ def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
     return reached
 
 
+def names_of(module: PtxModule, entry: str) -> set[str]:
+    """All that the code names which the entry may reach."""
+    code = (i for f in reached_from(module, entry) for i in f.instructions())
+    return {name for instruction in code for name in _NAME.findall(instruction.operands)}
+
+
 def callees(function: PtxFunction) -> Iterator[str]:
     """What its calls name: functions, and their arguments among them."""
     for instruction in function.instructions():
@@ -117,19 +123,38 @@ def keeps_functions(module: PtxModule, entry: str) -> bool:
 
     Who finds them there, in another module, would come to this one.
     """
+    return bool(kept_names(module, entry))
+
+
+def kept_names(module: PtxModule, entry: str) -> frozenset[str]:
+    """The tables, or functions, whose addresses it may leave there."""
+    functions = {n for n, f in module.functions.items() if f.body is not None}
+    tables, found = tables_of_functions(module), set[str]()
+    for function in reached_from(module, entry):
+        found |= addressed(function) & tables | _stored(function, functions)
+    return frozenset(found)
+
+
+def tables_of_functions(module: PtxModule) -> frozenset[str]:
+    """Variables that hold addresses of functions at first, or of such variables."""
     functions = {n for n, f in module.functions.items() if f.body is not None}
     held, tables = _held(module), set[str]()
     for _ in range(2):  # tables, and what points to tables
         tables |= {name for name, words in held.items() if words & (functions | tables)}
-    reached = reached_from(module, entry)
-    return any(addressed(f) & tables or _stores_one(f, functions) for f in reached)
+    return frozenset(tables)
 
 
-def _stores_one(function: PtxFunction, names: set[str]) -> bool:
+def _stored(function: PtxFunction, names: set[str]) -> set[str]:
+    """Those of the names whose addresses it takes and stores, also after a choice between several."""
     code = list(function.instructions())
-    taken = {i.arguments[0] for i in code if i.base in ("mov", "cvta") and names & set(i.arguments[1:])}
-    stores = (i for i in code if i.base == "st" and "param" not in i.modifiers)
-    return any(taken & set(i.arguments[1:]) for i in stores)
+    taken: dict[str, set[str]] = {}
+    for _ in range(2):  # loops
+        for i in code:
+            if i.base in ("mov", "cvta", "selp"):
+                known = (taken.get(part, names & {part}) for part in i.arguments[1:])
+                taken.setdefault(i.arguments[0], set()).update(*known)
+    stores = (part for i in code if i.base == "st" and "param" not in i.modifiers for part in i.arguments[1:])
+    return set[str]().union(*(taken.get(part, set[str]()) for part in stores))
 
 
 def addressed(function: PtxFunction) -> set[str]:

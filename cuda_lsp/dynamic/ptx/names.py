@@ -29,8 +29,11 @@ def stable(text: str) -> str:
 
 
 def of_library(name: str, number: int) -> str:
-    """What a kernel or variable of a shared library goes by, as ``standin/libraries.cpp`` says it."""
-    return f"{name}$library{number}"
+    """What a kernel or variable of a shared library goes by, as ``standin/libraries.cpp`` says it.
+
+    0: it is the program's own.
+    """
+    return f"{name}$library{number}" if number else name
 
 
 def library_of(name: str) -> int:

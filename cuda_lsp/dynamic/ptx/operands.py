@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.dynamic.ptx.module import split_operands
 
@@ -149,9 +149,10 @@ def _base_and_offset(text: str) -> tuple[str, int]:
 
 
 def _symbol(text: str) -> Operand:
-    if text.startswith("generic(") and text.endswith(")"):
-        return _symbol(text[len("generic(") : -1].strip())
-    base, offset = _base_and_offset(text)
+    base, offset = _base_and_offset(text) if not text.endswith(")") else (text, 0)
+    if base.startswith("generic(") and base.endswith(")"):
+        inner = _symbol(base[len("generic(") : -1].strip())
+        return evolve(inner, offset=inner.offset + offset) if isinstance(inner, SymbolOperand) else inner
     if base != text and _SYMBOL.match(base):
         return SymbolOperand(base, offset)
     if not _SYMBOL.match(text):

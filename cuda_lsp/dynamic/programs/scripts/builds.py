@@ -87,7 +87,8 @@ class Builds:
         self.told(f"compiling {', '.join(unit.path.name for unit in units)}")
         compiler = DeviceCompiler(self.arch, self.toolkit, self.cache, self.end)
         with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            return linked([compiler.start(pool, unit, self._text_of(unit)) for unit in units])
+            pending = [compiler.start(pool, unit, self._text_of(unit)) for unit in units]
+            return tuple(code.pair for code in linked(pending))
 
     def _text_of(self, unit: Unit) -> str:
         """A source's text; where the program wrote it into our cache, it stands in the program itself."""
