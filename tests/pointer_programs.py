@@ -44,10 +44,10 @@ int main() {
         given<<<1, 64>>>(out, turn);
         cudaMemcpy(host, out, 256, cudaMemcpyDeviceToHost);
         total += host[0];  // 163
-        stores<<<1, 64>>>(place, k & 1);
+        stores<<<1, 64>>>(place, k % 2 == 0);
         stored<<<1, 64>>>(out, place);
         cudaMemcpy(host, out, 256, cudaMemcpyDeviceToHost);
-        total += host[1];  // 2 or 162
+        total += host[1];  // 162 or 2
         table<<<1, 64>>>(out, 0);
         cudaMemcpy(host, out, 256, cudaMemcpyDeviceToHost);
         total += host[2];  // 161
@@ -63,4 +63,4 @@ int main() {
 
 def total(rounds: int) -> int:
     """What the program says."""
-    return sum(163 + (162 if k % 2 else 2) + 161 + 167 for k in range(rounds))
+    return sum(163 + (2 if k % 2 else 162) + 161 + 167 for k in range(rounds))

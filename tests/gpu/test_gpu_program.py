@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pointer_programs import POINTERS, total
 from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
 from shared_libraries import written
 
@@ -266,3 +267,27 @@ def test_kernels_of_libraries_that_the_build_makes_are_checked(
         assert bool(run.checks[0].results[0].races.races) == racy
     places = {run.kernel.range.path.name for run in result.runs if run.kernel is not None}
     assert places == {"first.cu", "second.cu"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_calls_through_pointers_that_lie_in_memory_are_followed(
+    runner: Runner, tmp_path: Path, linked: bool, barrier: str, racy: bool
+) -> None:
+    """From the host, from other kernels, checked or not, and of objects; the program goes on as it would."""
+    text, path = POINTERS.replace("BARRIER", barrier).replace("ROUNDS", "6"), tmp_path / "program.cu"
+    path.write_text(text)
+    job = ProgramJob(
+        path, text, (), CompileOptions(arch="sm_75"), tmp_path / "cache", tmp_path, engine=EngineKind.GPU,
+        all_blocks=True, link=("-rdc=true",) if linked else (), deadline=120.0,
+    )  # fmt: skip
+    result = runner.run_program(job)
+    assert result.status == 0, (result, result.output)
+    assert racy or f"total {total(6)}, no error" in result.output, result.output
+    told = {run.name: run for run in result.runs}
+    for name in ("given", "stores", "stored", "table", "makes", "uses"):
+        assert (told[name].counts.launches, told[name].counts.checked) == (6, 3), told[name].told
+        seen = [trial.races for trial in told[name].checks[0].results]
+        assert not any(races.failure or races.faults for races in seen), seen
+        calls = name in ("given", "stored", "table", "uses")
+        assert any(races.races for races in seen) == (racy and calls), name

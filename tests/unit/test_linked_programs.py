@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import sys
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_card import EmulatedCard
+from emulated_card import EmulatedCard, emulated_engine
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -17,10 +19,13 @@ from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.linking import link_modules
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.gpu.plan import Plan
+from cuda_lsp.dynamic.programs.gpu_process import Hosted
+from cuda_lsp.dynamic.programs.job import ProgramJob
+from cuda_lsp.dynamic.programs.on_gpu import Task
 from cuda_lsp.dynamic.ptx.linking import LinkError, linked, undefined
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.ptx.writer import write_module
-from cuda_lsp.dynamic.runs import EngineUnavailable, KernelRun, Level
+from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun, Level
 from cuda_lsp.model import LaunchConfig
 
 pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
@@ -223,3 +228,36 @@ def test_a_kernel_that_lacks_code_is_refused_on_a_gpu(called: str, why: str) -> 
     request = KernelRun(text, "one", LaunchConfig((32, 1, 1), (1, 1, 1), 0), (), ())
     with pytest.raises(EngineUnavailable, match=why):
         Plan(EmulatedCard(), request, read_module(text))
+
+
+def test_kernels_that_launch_kernels_are_not_checked_on_a_gpu_and_it_is_said(sources: Path) -> None:
+    """Alone, and in a program, which goes on: the launch is its own."""
+    options, toolkit = CompileOptions(extra=("-rdc=true",), defines=("BARRIER=",)), find_toolkit()
+    path = sources / "nested.cu"
+    plain, optimised = (
+        compile_module(path, path.read_text(), options, level, toolkit, sources / "cache")
+        for level in (Level.O0, Level.O3)
+    )
+    entry = next(name for name in plain.module.entries if "parent" in name)
+    words = "not checked on the GPU: it launches kernels from the device"
+    request = KernelRun(plain.ptx, entry, LaunchConfig((64, 1, 1)), (Argument("p", bytes(8)),), ())
+    with pytest.raises(EngineUnavailable) as refused:
+        emulated_engine(toolkit).run(request, lambda stage: None)
+    assert str(refused.value) == words
+    job = ProgramJob(path, path.read_text(), (), options, sources / "cache", sources)
+    task = Task(job, path, ((plain, optimised),), toolkit)
+    host = Hosted(task, EmulatedCard(), NoProgram(), io.BytesIO(), lambda number: None)  # type: ignore[arg-type]
+    shape = (ctypes.c_uint * 13)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0)
+    value = ctypes.c_ulonglong()
+    assert host.launch(entry.encode(), shape, (ctypes.c_void_p * 1)(ctypes.addressof(value))) == 0
+    assert host.tally.counts[entry].reasons == {words: 1}
+
+
+class NoProgram:
+    """Without memory of its own."""
+
+    def clsp_allocation(self, *unused: object) -> int:
+        return 0
+
+    def clsp_variable(self, *unused: object) -> int:
+        return 0

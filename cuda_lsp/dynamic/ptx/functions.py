@@ -96,7 +96,7 @@ def meets_in_grid(code: Iterable[Instruction]) -> bool:
     return asks and waits
 
 
-_DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")
+_DEVICE_LAUNCH = re.compile(r"(__)?cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")
 
 
 def launches_kernels(module: PtxModule, entry: str) -> bool:
