@@ -80,8 +80,9 @@ class DataFlow:
     ``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
     ``cells``: ids of unknown integers that are made of floating-point data and of nothing else.
-    ``lowered``: arrays with no other atomics than minima. ``single``: arrays that are only read, where all
-    threads read one place, as they do sizes.
+    ``counters``: single numbers that are only ever raised, and that addresses are sums with: what one holds
+    at the start moves all that is drawn from it alike. ``lowered``: arrays with no other atomics than minima.
+    ``single``: arrays that are only read, where all threads read one place, as they do sizes.
     """
 
     slice: Slice
@@ -95,6 +96,7 @@ class DataFlow:
     forests: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
     cells: frozenset[int] = frozenset()
+    counters: frozenset[Array] = frozenset()
     lowered: frozenset[Array] = frozenset()
     single: frozenset[Array] = frozenset()
     named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
@@ -338,6 +340,7 @@ def _roles(flow: DataFlow) -> None:
     flow.drawn = frozenset(drawn - flow.forests)
     raised = {a for s in atomics if s.op is not AtomicOp.MIN for a in flow.slice.roots(s.pointer)}
     flow.lowered = frozenset(drawn - raised)
+    flow.counters = frozenset(_counters(flow))
     flow.named = _named(flow)
     flow.cells = frozenset(_cells(flow))
     flow.single = _single(flow)
@@ -361,6 +364,24 @@ def _cells(flow: DataFlow) -> Iterator[int]:
         floats = all(isinstance(part.type, Float) for part in e.inputs)
         if data and floats and all(isinstance(x, Var) or x in data for x in sources):
             yield e.id
+
+
+def _counters(flow: DataFlow) -> Iterator[Array]:
+    kernel = flow.slice.kernel
+    accessed = {a: [s for s in flow.slice.statements if _touches(flow, s, a)] for a in flow.drawn}
+    merging = [
+        e for e in subexpressions(expressions(kernel.body)) if isinstance(e, ir.Binary) and e.op in _MERGING
+    ]
+    for array, statements in accessed.items():
+        raised = all(isinstance(s, ir.Atomic) and s.row.moves > 0 for s in statements)
+        places = [pointer for s in statements for pointer, _, _ in accesses(s)]
+        one = all(not flow.of(p) and all(v in kernel.params for v in variables(p)) for p in places)
+        if raised and one and not any(array in flow.of(e) for e in merging):
+            yield array
+
+
+def _touches(flow: DataFlow, s: Stmt, array: Array) -> bool:
+    return any(array in flow.slice.roots(pointer) for pointer, _, _ in accesses(s))
 
 
 def _single(flow: DataFlow) -> frozenset[Array]:

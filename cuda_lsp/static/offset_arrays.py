@@ -62,7 +62,8 @@ def _with_neighbours(kernel: Kernel) -> frozenset[Array]:
     for array, read in reads.items():
         pairs = itertools.combinations(read[: budgets.MOST_NEIGHBOURS], 2)
         untouched = array.space in (Space.GLOBAL, Space.CONSTANT) and array not in facts_of(kernel).written
-        if untouched and any(_distance(one, other) for one, other in pairs):
+        counts = array.element.size > 1  # bytes are characters, and count to 255
+        if untouched and counts and any(_distance(one, other) for one, other in pairs):
             found.add(array)
     return frozenset(found)
 

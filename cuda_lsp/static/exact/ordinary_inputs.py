@@ -188,6 +188,8 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
         named = enumerators(kernel, free, turn)
         values = {**launch.arguments, **dict.fromkeys(free, size), **named}
         yield Arguments(laid_out(kernel, free, values), equal=True)
+    wide = {**launch.arguments, **dict.fromkeys(free, 2 * launch.threads), **enumerators(kernel, free, 0)}
+    yield Arguments(laid_out(kernel, free, wide), equal=False)  # a size for two blocks
     ample = sample(kernel, launch)
     if ample is not None:
         yield Arguments(ample, equal=False)

@@ -3,14 +3,16 @@
 The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
 host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
 
-- neither comes from data, but for flags of elements (``in[i] > 0``, of which positions are counted): a
-  condition (``if (in[i] == 6) *count += 1``), but not where neighbouring elements
-  decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one holds the key;
+- neither comes from data, but for flags of elements (``in[i] > 0``, of which positions are counted) and for
+  the one counter that both drew from: a condition (``if (in[i] == 6) *count += 1``), but not where
+  neighbouring elements decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one
+  holds the key;
 - one does, in shared memory: a condition; in global memory only when the other access takes every thread's
   own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart,
   or when the one is atomic, which says that threads meet there, and the other is not;
 - both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
-  only one of the two is, which says that threads meet there, or where floating-point numbers make the
+  only one of the two is, which says that threads meet there, by whatever data
+  (``atomicMin(&d[to[e]], d[from[e]])``), or where floating-point numbers make the
   addresses (``image[(int)x[i]] = c[i]``): many of these are one integer. A plain scatter may be a
   permutation, ids of rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and
   ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
@@ -33,7 +35,7 @@ from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Exa
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
-from cuda_lsp.static.offset_arrays import offset_arrays
+from cuda_lsp.static.offset_arrays import ascending_arrays
 
 _THREADS = frozenset({*TID, Axis.LANE})
 
@@ -99,14 +101,15 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
         return False  # what orders others
     data = [flow.arrays_in(x.told, flow.told) for x in (a, b)]
+    if data[0] & flow.counters == data[1] & flow.counters:
+        data = [arrays - flow.counters for arrays in data]
     if not any(data):
-        deciding = {array.name for array in flow.arrays_in(a.guard) & flow.arrays_in(b.guard)}
-        return not deciding & offset_arrays(kernel)
+        return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & ascending_arrays(flow.slice.kernel)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
-        if data[0] != data[1] or data[0] & flow.rows:
-            return False
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
+        if (data[0] | data[1]) & flow.rows or (data[0] != data[1] and not atomic):
+            return False
         return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not flow.adds_by_ids(a))
     if shared:
         return True

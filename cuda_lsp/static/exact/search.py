@@ -174,7 +174,7 @@ class Search:
             except Excluded:
                 continue
             came = [len({x.runner.number for x in _all(seen.words[place])}) for place in pair]
-            if min(came) < budgets.EXPECTED_THREADS:
+            if min(came) < budgets.EXPECTED_THREADS or not (shown.same_block or _of_blocks(pair, seen)):
                 continue
             if self._shows(pair, seen, inputs):
                 again += 1
@@ -398,6 +398,12 @@ class _Given:
 
 def _all(words: _Words) -> Iterator[Pending]:
     return itertools.chain.from_iterable(words.values())
+
+
+def _of_blocks(pair: Sites, seen: _Log) -> bool:
+    """Whether threads of different blocks came to the two places."""
+    one, other = ({x.runner.block for x in _all(seen.words[place])} for place in pair)
+    return bool(one and other) and len(one | other) > 1
 
 
 def _one_choice(shown: Shown) -> bool:
