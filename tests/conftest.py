@@ -58,8 +58,8 @@ def _every_program_is_well_formed() -> Iterator[None]:
     """Whatever a test lowers is validated."""
     lower = Translation.lower
 
-    def validated(self: Translation, source: KernelSource, valued: bool = False) -> Kernel:
-        kernel = lower(self, source, valued)
+    def validated(self: Translation, source: KernelSource, *how: bool) -> Kernel:
+        kernel = lower(self, source, *how)
         assert not (found := violations(kernel)), f"{kernel.name}: {found}"
         return kernel
 
