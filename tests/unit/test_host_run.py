@@ -10,6 +10,12 @@ from cuda_lsp.frontend.host.text import HostText
 
 HALVED = "int lanes(int n, int most = 512) { int r = most; while (r > n) { r >>= 1; } return r; }\n"
 
+ROUNDED = """
+template <int P> int rounded(int n) { return (((n - 1) >> P) + 1) << P; }
+template <int P> int part(int n) { int r = n; r >>= P; return r; }
+int bits_of(int v) { int r = v; r |= r >> 1; r |= r >> 2; r |= r >> 4; r |= r >> 8; return r; }
+"""
+
 
 def block_of(body: str, n: int | None = None, before: str = "") -> tuple[int | None, ...]:
     """The block of ``k`` in ``void f(int n) { body }``, where ``n`` has a value."""
@@ -37,6 +43,10 @@ LOOPS = {
     "a function with a loop": "int b = lanes(n, 256); dim3 block(b, 256 / b);",
     "a function with a default": "int b = lanes(n) / 1; if (b > 256) b = 256; dim3 block(b, 256 / b);",
     "steps": "int b = 30; b++; ++b; dim3 block(b); block.y = 7; block.y++; if (n == 256) block = dim3(n);",
+    "bits that are set": "int b = bits_of(n - 1) + 1; dim3 block(b, 256 / b);",
+    "bits that are kept": "int b = 1023; b &= n; b ^= 0; dim3 block(b, 256 / b);",
+    "a function's template argument": "int b = rounded<5>(n - 3); dim3 block(b, 256 / b);",
+    "a template argument with a name": "constexpr int P = 2; int b = part<P>(4 * n); dim3 block(b, 256 / b);",
     "a block of a macro": "dim3 block(1); DISPATCH(n, [&] { block = dim3(n, 256 / n); k<<<1, block>>>(); });",
 }
 
@@ -44,7 +54,7 @@ LOOPS = {
 @pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
 @pytest.mark.parametrize("n", [32, 256])
 def test_the_function_is_run_up_to_the_launch(body: str, n: int) -> None:
-    assert block_of(body, n, HALVED) == (n, 256 // n, 1)
+    assert block_of(body, n, HALVED + ROUNDED) == (n, 256 // n, 1)
 
 
 UNKNOWN = {
@@ -59,13 +69,16 @@ UNKNOWN = {
     "a condition that writes": "int block = 64; if ((block = read()) > 0) { } block *= 2;",
     "a macro in front of a branch": "int block = 64; CHECK(n) if (n) block = 32; block *= 2;",
     "a variable of all calls": "static int block = 64; block += 32;",
+    "bits of what nobody knows": "int block = 64; block |= n;",
+    "a template argument that nobody knows": "int block = part<Q>(64);",
+    "another number of bits than that": "int block = 64; block &= read();",
     "a loop around": "int block = 64; while (n) { k<<<1, block>>>(); block *= 2; }",
 }
 
 
 @pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_is_in_doubt_is_not_known(body: str) -> None:
-    before = "void set(int& x) { x = 3; }\nint read();\n"
+    before = f"void set(int& x) {{ x = 3; }}\nint read();\n{ROUNDED}"
     assert block_of(body, before=before)[0] is None
 
 

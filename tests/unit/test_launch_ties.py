@@ -11,7 +11,7 @@ from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.passed_types import may_be_one
-from cuda_lsp.model import Dim3, LaunchSource, Status, Verdict
+from cuda_lsp.model import Dim3, KernelReport, LaunchSource, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 HEAD = "__global__ void k(float* p, int n, int m);\n"
@@ -441,3 +441,66 @@ def test_rows_of_blocks_that_the_kernel_does_not_ask_for_repeat_it() -> None:
         Path("a.cu"), kernel.replace("STORE", "out[i] += 1") + host.replace(", m);", ");"), Settings()
     ).kernels
     assert flat.verdict is Verdict.RACE_FREE
+
+
+ROUNDS = """
+inline int next_pow2(int v) {{
+    int r = v - 1; r |= r >> 1; r |= r >> 2; r |= r >> 4; r |= r >> 8; return r + 1;
+}}
+template <int Power> int rounded(int v) {{ return (((v - 1) >> Power) + 1) << Power; }}
+template <int rounds> __global__ void k(float* p, const float* q, int n) {{
+    __shared__ float sums[32];
+    float sum = 0;
+    for (int i = 0; i < rounds; ++i) {{
+        const int at = (i * blockDim.x + threadIdx.x) * 8;
+        if (at < n) sum += q[blockIdx.x * n + at];
+    }}
+    sums[threadIdx.x / {lanes}] = sum;
+    __syncthreads();
+    p[blockIdx.x * blockDim.x + threadIdx.x] = sums[{read}];
+}}
+void f(float* p, float* q, int n, int groups) {{
+    const int lanes = next_pow2((n + 7) / 8);
+    const int threads = lanes < 1024 ? lanes : 1024;
+    dim3 block(threads);
+    const int once = threads * 8, raw = (n + once - 1) / once;
+    const int rounds = raw >= 4 ? rounded<1>(raw) : raw;
+    if (rounds == 1) {{ k<1><<<groups, block>>>(p, q, n); }}
+    else if (rounds == 6) {{ k<6><<<groups, block>>>(p, q, n); }}
+    else if (rounds == 12) {{ k<12><<<groups, block>>>(p, q, n); }}
+    {other}
+}}
+"""
+
+
+def in_rounds(lanes: str, read: str, other: str = "") -> dict[str, KernelReport]:
+    report = check_text(Path("a.cu"), ROUNDS.format(lanes=lanes, read=read, other=other))
+    return {kernel.name: kernel for kernel in report.kernels}
+
+
+def test_rows_that_a_block_goes_over_often_make_its_launch() -> None:
+    kernels = in_rounds("warpSize", "0")
+    for name in ("k<1>", "k<6>", "k<12>"):
+        launch = kernels[name].launches[0]
+        assert launch.source is LaunchSource.SIZES
+    assert {kernels[name].launches[0].block for name in ("k<6>", "k<12>")} == {(1024, 1, 1)}
+
+
+def test_a_number_of_rounds_that_no_size_makes_is_no_launch() -> None:
+    kernels = in_rounds("warpSize", "0", "else if (rounds == 13) { k<13><<<groups, block>>>(p, q, n); }")
+    assert kernels["k<13>"].launches[0].source is not LaunchSource.SIZES
+
+
+def test_what_races_in_every_block_of_such_rows_is_told() -> None:
+    """Threads of a warp write one place with sums of their own."""
+    kernels = in_rounds("warpSize", "0")
+    assert all(kernels[name].verdict is Verdict.RACY for name in ("k<6>", "k<12>"))
+
+
+def test_what_is_in_order_in_every_block_of_such_rows_is_race_free() -> None:
+    one_a_warp = "if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;"
+    text = ROUNDS.replace("sums[threadIdx.x / {lanes}] = sum;", one_a_warp)
+    report = check_text(Path("a.cu"), text.format(read="threadIdx.x / 32", other=""))
+    assert {kernel.name: kernel.verdict for kernel in report.kernels} == {
+        "k<1>": Verdict.RACE_FREE, "k<6>": Verdict.RACE_FREE, "k<12>": Verdict.RACE_FREE,
+    }  # fmt: skip

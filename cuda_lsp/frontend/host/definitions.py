@@ -47,10 +47,10 @@ _TEMPLATE_PARAMETER = re.compile(
 _DIM3 = re.compile(r"\b(?:dim3|uint3|int3)\s(?:const\s)?((?:[^;{}]|\{[^;{}]{0,400}\}){1,400});")
 _DIM3_ITEM = re.compile(r"\A(\w+)\s?(?:\((.*)\)|\{(.*)\}|=\s?(.+))?\s?\Z", re.S)
 _ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?=(?!=)")
-_COMPOUND = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?(?:[-+*/%]|<<|>>)=")
-_STEP = re.compile(r"(?<!\w)(\w+(?:\s?\.\s?[xyz])?)\s?([-+*/%]|<<|>>)=")
+_COMPOUND = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?(?:[-+*/%&|^]|<<|>>)=")
+_STEP = re.compile(r"(?<!\w)(\w+(?:\s?\.\s?[xyz])?)\s?([-+*/%&|^]|<<|>>)=")
 _CHANGED = re.compile(
-    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[&|^])=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:\+\+|--)"
+    r"(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:\+\+|--)"
     r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)|&\s?\w+\s?=\s?(\w+)\s?(?=[;,])"
 )
 _POINTERS = re.compile(r"\bvoid\s?\*\s?(\w+)\s?\[[^\[\]]{0,40}\]\s?=?\s?\{([^{}]{0,2000})\}")
@@ -132,7 +132,7 @@ def writes_of(plain: str) -> dict[str, list[Write]]:
         found.setdefault(match[1], []).append(Write(match.start(), match[2], match.end()))
     lists = [match.span() for match in _POINTERS.finditer(plain)]
     for match in _CHANGED.finditer(plain):
-        if match[4] and any(begin < match.start() < end for begin, end in lists):
+        if match[3] and any(begin < match.start() < end for begin, end in lists):
             continue  # for a launch to read
         for name in filter(None, match.groups()):
             found.setdefault(name, []).append(Write(match.start()))

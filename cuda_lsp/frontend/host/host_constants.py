@@ -363,6 +363,8 @@ class HostConstants(Reaching):
         for parameter, type in zip(function.template, typed.removesuffix(">").split(","), strict=False):
             size = self._integer(f"sizeof({type})", before, depth)
             told |= {(size_of(parameter), function.begin): size} if size is not None else {}
+            number, key = self._integer(type, before, depth), file.declared(parameter, function.body + 1)
+            told |= {key: number} if key is not None and number is not None else {}
         with file._on_a_way(Given(told)):
             if body is not None:
                 return file._evaluated(body[1], function.body + 1, depth)

@@ -25,7 +25,7 @@ from cuda_lsp.frontend.host.text import HostText
 _OUT = re.compile(r"\b(?:return|continue)\b")
 _STEPPED = re.compile(r"(\+\+|--)\s?\w|(?<!\w)\w+\s?(?:\.\s?[xyz]\s?)?(\+\+|--)")
 _COMPONENT = re.compile(r"(?:\+\+|--)?\s?(?<!\w)\w+\s?\.\s?([xyz])\b")
-_OPERATOR = re.compile(r"([-+*/%]|<<|>>)=\s?\Z")
+_OPERATOR = re.compile(r"([-+*/%&|^]|<<|>>)=\s?\Z")
 _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit)\s?\()")
 _MOST_ROUNDS = 128
 _MOST_STATEMENTS = 1000

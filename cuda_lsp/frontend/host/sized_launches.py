@@ -29,7 +29,9 @@ _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
 _ONE_SIZE = (
     4096, 1024, 256, 128, 64, 32, 2048, 3072, 8192, 6144, 16384, 12288, 32768, 24576, 4, 8, 2, 16, 0,
+    49152, 65536, 40960, 98304, 81920, 131072,
 )  # fmt: skip
+"""Large ones last: for sites that ask how often a block goes over a row (``if (rounds == 12) k<<<…>>>``)."""
 _SEVERAL_SIZES = (
     (64, 8, 4, 2),
     (8, 64, 2, 4),
@@ -40,7 +42,9 @@ _SEVERAL_SIZES = (
     (8, 256, 3, 2),
 )
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
-_LARGE_SIZES = (8192, 4096, 3072, 2048, 1536, 16384, 12288)
+_LARGE_SIZES = (
+    8192, 4096, 3072, 2048, 1536, 16384, 12288, 32768, 49152, 65536, 98304, 24576, 40960, 81920,
+)  # fmt: skip
 """For one of several, where the host refuses small ones; the others are those of ``_SEVERAL_SIZES``."""
 _TRIED = (
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257,
