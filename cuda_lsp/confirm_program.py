@@ -38,6 +38,7 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.main_function import main_line
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.run_needs import lock_releases
 
 _MOST_HEADERS = 200
 _LEAST = 1.0  # seconds for which a program is worth starting
@@ -406,4 +407,5 @@ def _kernel(report: KernelReport, kernel: Kernel, settings: Settings, options: C
         watch=options.watch_all or not proved_free(report),
         lock_step=runs_in_lock_step(kernel, settings),
         analysed=report.name,
+        releases=lock_releases(kernel),
     )

@@ -522,7 +522,9 @@ int main() { run(8); run(11); run(12); run(20); }
 
 
 def test_the_next_power_of_two_is_known_by_its_usual_name() -> None:
-    text = "int next_pow2(int v) { v--; v |= shifted(v); return v + 1; }\nvoid f() { k<<<1, next_pow2(A)>>>(); }"
+    text = (
+        "int next_pow2(int v) { v--; v |= shifted(v); return v + 1; }\nvoid f() { k<<<1, next_pow2(A)>>>(); }"
+    )
     found = [blocks(text.replace("A", size)) for size in ("1", "32", "33", "1000")]
     assert found == [{(1, 1, 1)}, {(32, 1, 1)}, {(64, 1, 1)}, {(1024, 1, 1)}]
     assert blocks("void f() { k<<<1, pow2(33)>>>(); }") == {None}

@@ -42,6 +42,39 @@ def test_a_missing_barrier_is_confirmed_with_the_programs_own_data(tmp_path):
     assert done.exit_code == 1
 
 
+LOCKED = """
+#include <cuda_runtime.h>
+__global__ void add(int* lock, int* sum, int* out) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {
+        }
+        sum[0] += blockIdx.x;
+        BEHIND
+    }
+    out[sum[1] & 63] = threadIdx.x;
+}
+int main() {
+    int *lock, *sum, *out;
+    cudaMalloc(&lock, 4);
+    cudaMalloc(&sum, 8);
+    cudaMalloc(&out, 256);
+    cudaMemset(lock, 0, 4);
+    cudaMemset(sum, 0, 8);
+    add<<<8, 32>>>(lock, sum, out);
+    cudaDeviceSynchronize();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("behind", "raced"), [("__threadfence(); *lock = 0;", False), ("*lock = 0;", True)], ids=("fenced", "not")
+)
+def test_a_lock_that_a_plain_store_gives_back_orders_behind_a_fence(tmp_path, behind, raced):
+    done = run(tmp_path, LOCKED.replace("BEHIND", behind))
+    assert "program.cu:10" in done.stdout  # what else races keeps all of the kernel watched
+    assert ("program.cu:7" in done.stdout) is raced
+
+
 def test_functions_that_are_missing_link_and_name_themselves_when_called(tmp_path):
     text = """
 #include <cuda_runtime.h>

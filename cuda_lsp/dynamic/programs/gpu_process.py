@@ -22,6 +22,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.releases import with_releases
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.gpu.device import GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.engine import RealDevice, open_primary
@@ -164,7 +165,7 @@ class Hosted:
         job, number = self.task.job, self.tally.counts[key].launches
         variables = dict(self.variables(compiled))
         pointers = self._pointers(device, key, compiled.module, entry, variables)
-        sites = sites_of(compiled, entry)
+        compiled, sites = with_releases(compiled, sites_of(compiled, entry), kernel.releases)
         races = number in RACES
         grid, block = (shape[0], shape[1], shape[2]), (shape[3], shape[4], shape[5])
         config = LaunchConfig(block, grid, shape[6], LaunchSource.PROGRAM)

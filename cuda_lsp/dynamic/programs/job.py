@@ -33,6 +33,7 @@ class ProgramKernel:
     watch: bool = True
     lock_step: bool = False
     analysed: str = ""
+    releases: frozenset[SourceRange] = frozenset()
 
 
 DEVICE_SOURCES = (".cu", ".cuh")

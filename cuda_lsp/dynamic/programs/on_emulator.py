@@ -16,6 +16,7 @@ from math import prod
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.releases import with_releases
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.emulator.clusters import ALONE, every, whole
 from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, cluster_size, merged
@@ -231,6 +232,8 @@ class Host:
     ) -> RunOutcome:
         checked = banks or compiled is self.instances.homes[call.entry][0]
         sites = self._sites_of(compiled, call.entry) if checked else ()
+        if kernel is not None:
+            compiled, sites = with_releases(compiled, sites, kernel.releases)
         request = KernelRun(
             ptx=compiled.ptx,
             entry=call.entry,
