@@ -54,7 +54,7 @@ def test_libraries_that_the_program_opens_are_checked_each_with_its_own_kernel_o
     done = run("first.cu", "--build", "make", "--run", "./opened ./libfirst.so libsecond.so")
     assert "./libfirst.so: 164, libsecond.so: 264, no error" in done.stderr, done.output
     assert "2 launches on CPU emulator" in done.stderr
-    assert "turn (second.cu) was launched once by the program, 1 checked" in done.output
+    assert "turn(int*) (second.cu) was launched once by the program, 1 checked" in done.output
     assert ("turn.cuh:6" in done.stdout and "[confirmed]" in done.stdout) == racy
 
 
