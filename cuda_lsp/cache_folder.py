@@ -10,7 +10,9 @@ from pathlib import Path
 import platformdirs
 
 RESULTS = "results"
-_FOLDERS = (RESULTS, "gpu", "ptx", "programs", "builds", "recorder", "emulator")
+_FOLDERS = (
+    RESULTS, "gpu", "ptx", "programs", "builds", "recorder", "emulator", "scripts", "extensions",
+)  # fmt: skip
 _FILES = ("shim-*.pch", "tmp*.pch")
 
 

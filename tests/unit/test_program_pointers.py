@@ -59,9 +59,9 @@ class Run:
         self.card.download(start, data)
         return data.tolist()
 
-    def launch(self, name: str, *values: int) -> int:
+    def launch(self, name: str, *values: int, blocks: int = 1) -> int:
         (entry,) = [e for e in self.host.task.modules[0][0].module.entries if name in e]
-        shape = (ctypes.c_uint * 13)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0)
+        shape = (ctypes.c_uint * 13)(blocks, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0)
         held = [ctypes.c_ulonglong(value) for value in values]
         pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(one) for one in held))
         taken = self.host.launch(entry.encode(), shape, pointers)
@@ -123,6 +123,17 @@ def test_a_pointer_that_the_host_got_from_a_variable_is_followed(tmp_path: Path,
         assert run.words(out, 64, np.int32) == [163 - k for k in range(64)]
         assert run.launch("given", out, run.functions["twice"]) == 1
         assert run.words(out, 64, np.int32) == [2 * k for k in range(64)]
+
+
+def test_blocks_that_are_not_checked_follow_it_too(tmp_path: Path) -> None:
+    run = started(tmp_path, "__syncthreads();")
+    run.host.task = evolve(run.host.task, job=evolve(run.host.task.job, all_blocks=False))
+    out = run.memory(*[0] * 32)
+    assert run.launch("given", out, run.functions["turned"], blocks=300) == 1
+    assert run.words(out, 64, np.int32) == [163 - k for k in range(64)]
+    (seen,) = [m.checked.races for m in said(run.host) if m.checked is not None]
+    assert seen is not None and seen.blocks_checked < 300
+    assert "code behind a function pointer is executed but not watched" in seen.not_covered
 
 
 @pytest.mark.parametrize(("which", "name"), [(0, "twice"), (1, "turned")])

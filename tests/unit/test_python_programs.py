@@ -31,6 +31,7 @@ from cuda_lsp.dynamic.programs.build import build_library
 from cuda_lsp.dynamic.programs.job import ProgramJob
 from cuda_lsp.dynamic.programs.on_gpu import Task
 from cuda_lsp.dynamic.programs.scripts.builds import Builds
+from cuda_lsp.dynamic.programs.scripts.extensions import Extensions
 from cuda_lsp.dynamic.programs.scripts.gpu_process import ScriptHosted, _Shape
 from cuda_lsp.dynamic.programs.scripts.places import places_in
 from cuda_lsp.dynamic.runner import Runner
@@ -326,6 +327,7 @@ def test_launches_of_modules_are_checked_on_a_card(tmp_path: Path) -> None:
         io.BytesIO(),
         lambda number: card,
         builds=builds,  # type: ignore[arg-type]
+        extensions=Extensions(tmp_path, job.cache),
     )
     images = {
         1: (b"racy", text.replace("BARRIER", "")),

@@ -252,7 +252,7 @@ class _Build:
         own = [f"-Wl,-soname,{self.folder / name}", *self._wraps]
         needs = self._made(library.needs)
         if self.architecture:
-            options = _for_nvcc([*needs, *link, *own])
+            options = _for_nvcc([*needs, *link, *own, "-Wl,--warn-unresolved-symbols"])
             self._do([*self._linker(number), "-shared", *objects, "-o", name, *options])
             return
         parts = [*objects, *needs, *([str(self.runtime)] if self.runtime is not None else [])]

@@ -21,7 +21,6 @@ from cuda_lsp.dynamic.compilation.stages import Interrupted
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.programs.build_commands import Linked, Step, linked, steps_of
 from cuda_lsp.dynamic.programs.recorder import Started, record
-from cuda_lsp.files import is_regular, read_text
 
 Progress = Callable[[str], None]
 
@@ -132,7 +131,7 @@ def _opened(program: Path, made_of: Linked, steps: Mapping[Path, Step]) -> Itera
     binaries = [program, *(library.path for library in made_of.libraries)]
     if not any(_IMPORTED in path.read_bytes() for path in binaries if path.is_file()):
         return
-    named = any("dlopen" in read_text(unit.path) for unit in made_of.units if is_regular(unit.path))
+    named = any(b"dlopen" in unit.path.read_bytes() for unit in made_of.units if unit.path.is_file())
     shared = {path: linked(path, steps) for path, step in steps.items() if step.shared and _is_built(path)}
     linkers = [linked(path, steps) for path, step in steps.items() if step.program or step.shared]
     needed = {library.path for one in linkers for library in one.libraries}
