@@ -75,11 +75,11 @@ class Run:
         return bool(seen[-1].races)
 
 
-def started(folder: Path, barrier: str, tells: bool = True) -> Run:
-    """The program as it is when it has been loaded. ``tells``: where its functions lie."""
+def started(folder: Path, barrier: str, tells: bool = True, extra: tuple[str, ...] = ()) -> Run:
+    """The program as it is when it has been loaded. ``tells``: where its functions lie; ``extra``: of nvcc."""
     text, path = POINTERS.replace("BARRIER", barrier).replace("ROUNDS", "1"), folder / "program.cu"
     path.write_text(text)
-    options, toolkit = CompileOptions(arch="sm_75"), find_toolkit()
+    options, toolkit = CompileOptions(arch="sm_75", extra=extra), find_toolkit()
     job = ProgramJob(path, text, (), options, folder / "cache", folder, all_blocks=True)
     pair = tuple(
         compile_module(path, text, options, level, toolkit, folder / "cache")
@@ -192,6 +192,24 @@ def test_what_is_changed_is_ptx_that_the_assembler_takes(tmp_path: Path) -> None
         text = write_module(module)
         assert assembled(text, run.host.task.toolkit, "sm_90")[:4] == b"\x7fELF"
         assert with_program_pointers(read_module(text), {}) == read_module(text)
+
+
+def test_what_runs_is_ptx_that_the_assembler_takes_of_linked_programs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    load = EmulatedCard.load
+
+    def kept(card: EmulatedCard, ptx: str, architecture: str, together: bool) -> Any:
+        loaded.append(ptx)
+        return load(card, ptx, architecture, together)
+
+    monkeypatch.setattr(EmulatedCard, "load", kept)
+    run = started(tmp_path, "__syncthreads();", extra=("-rdc=true",))
+    assert run.launch("given", run.memory(*[0] * 32), run.functions["turned"]) == 1
+    (ptx,) = loaded
+    assert ".visible .func" in write_module(run.host.task.modules[0][0].module)
+    assert assembled(ptx, run.host.task.toolkit, "sm_90")[:4] == b"\x7fELF"
 
 
 @pytest.mark.parametrize("relocatable", [False, True])

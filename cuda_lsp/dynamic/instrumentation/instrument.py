@@ -234,7 +234,7 @@ class _Rewriter:
             for name in remaining:
                 done.add(name)
                 function, self.path = self.wanted[name]
-                yield evolve(self._called(function), name=name)
+                yield evolve(self._called(function), name=name, linkage="")  # as it was declared in front
 
     def _copy_of(self, function: PtxFunction, call: tuple[str, int] | None) -> str:
         """The name of the copy that a call instruction is to call; None: any call."""
