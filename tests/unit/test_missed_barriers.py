@@ -132,3 +132,108 @@ void f(float* x, int* p, int n) {{
 """
     report = check_text(Path("k.cu"), text)
     assert not report.errors and [*told(report)] == [Status.CONDITIONAL] * parted
+
+
+_LANES = """#include <cooperative_groups.h>
+#define ALL 0xffffffffu
+__global__ void k(const int* p, const float* x, int* out, int n) {
+  __shared__ int s[128]; __shared__ float f[4];
+  int t = threadIdx.x, i = blockIdx.x * 128 + t, lane = t & 31, w = t >> 5, v = p[i];
+  BODY
+  __syncthreads();
+  out[i] = v;
+}
+void g(const int* p, const float* x, int* out, int n) { k<<<8, 128>>>(p, x, out, n); }
+"""
+
+
+def checked_lanes(body: str) -> FileReport:
+    report = check_text(Path("k.cu"), _LANES.replace("BODY", body))
+    assert not report.errors
+    return report
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (v != 0) __syncwarp();",
+        "if (v != 0) { s[t] = v; __syncwarp(); v += s[t]; }",
+        "if (v > 3) __syncwarp(ALL);",
+        "unsigned m = lane < 16 ? 0xffffu : 0xffff0000u; if (v > 3) __syncwarp(m);",
+        "for (int j = 0; j < v; ++j) __syncwarp();",
+        "for (int j = 0; j < 8; ++j) { if (p[i] == j) break; __syncwarp(); }",
+        "if (p[w] > 0 && v > 0) __syncwarp();",
+        "if (p[i / 16]) __syncwarp();",
+        "if (v > 3) { if (i < n) s[t] = 1; __syncwarp(); }",
+        "if (__shfl_xor_sync(ALL, v, 1) > 2) __syncwarp();",
+        "if (v == 7) return; if (p[i + 128] > 3) __syncwarp();",
+    ],
+)
+def test_contents_that_part_the_lanes_of_a_warp_are_the_condition(body: str) -> None:
+    """Nothing was told, and the kernel was called race-free."""
+    report = checked_lanes(body)
+    assert report.kernels[0].verdict is not Verdict.RACE_FREE
+    (status,) = told(report)
+    assert status is Status.CONDITIONAL and "`p" in told(report)[status].rsplit("when", 1)[1]
+
+
+@pytest.mark.parametrize(
+    "body", ["if (t < n) __syncwarp();", "for (int j = t; j < n; j += 128) __syncwarp();"]
+)
+def test_sizes_that_part_the_lanes_of_a_warp_are_the_condition(body: str) -> None:
+    found = told(checked_lanes(body))
+    assert [*found] == [Status.CONDITIONAL] and "`n`" in found[Status.CONDITIONAL]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (x[i] > .5f) __syncwarp();",
+        "if (v != 0) { __syncwarp(); return; }",
+        "int j = __shfl_xor_sync(ALL, lane, 1) + 32 * w; s[j] = v; __syncwarp(); if (s[j]) __syncwarp();",
+        "float a = x[w]; if (a > x[i]) __syncwarp();",
+    ],
+)
+def test_lanes_that_may_miss_their_warps_barrier_are_told(body: str) -> None:
+    report = checked_lanes(body)
+    assert told(report) and report.kernels[0].verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (p[w] > 0) __syncwarp();",
+        "for (int j = p[w]; j < p[w + 1]; ++j) __syncwarp();",
+        "if (__any_sync(ALL, v > 0)) __syncwarp();",
+        "while (__any_sync(ALL, v > 0)) { --v; __syncwarp(); }",
+        "if (__shfl_sync(ALL, v, 0) > 0) __syncwarp();",
+        "if (__reduce_add_sync(ALL, v) > 0) __syncwarp();",
+        "if (v > 0) __syncwarp(__activemask());",
+        "unsigned m = __ballot_sync(ALL, v > 0); if (v > 0) __syncwarp(m);",
+        "if (lane == 0) s[w] = v; __syncwarp(); if (s[w] > 0) __syncwarp();",
+        "if (x[w] > .5f) __syncwarp();",
+        "if (lane < 16) __syncwarp(0xffffu);",
+        "if (p[i / 16]) __syncwarp(lane < 16 ? 0xffffu : 0xffff0000u);",
+    ],
+)
+def test_what_the_lanes_of_a_warp_have_in_common_parts_none_of_them(body: str) -> None:
+    report = checked_lanes(body)
+    assert not told(report) and report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (i >= n) return; __syncwarp(); out[i] = 1;",
+        "if (v == 3) return; __syncwarp(); out[i] = 1;",
+        "if (x[i] > .5f) return; __syncwarp(); out[i] = 1;",
+        "if (i >= n) return; if (p[w]) __syncwarp(); out[i] = 1;",
+        "for (int j = 0; j < 8; ++j) { __syncwarp(); if (v == j) return; }",
+        "if (v) v = __shfl_sync(ALL, v, 0); out[i] = v;",
+    ],
+)
+def test_no_barrier_of_a_warp_waits_for_lanes_that_have_returned(body: str) -> None:
+    """Of lane exchanges nothing is said that hangs on data."""
+    report = check_text(Path("k.cu"), _LANES.replace("BODY\n  __syncthreads();\n  out[i] = v;", body))
+    assert not report.errors and not told(report)
+    assert report.kernels[0].verdict is Verdict.RACE_FREE

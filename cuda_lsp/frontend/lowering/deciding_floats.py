@@ -35,7 +35,7 @@ def floats_decide(statements: Sequence[Stmt]) -> bool:
             conditions.append(s.condition)
         elif isinstance(s, ir.Store):
             places.append(s.pointer)
-        elif isinstance(s, ir.Barrier) and s.scope.of_blocks:
+        elif isinstance(s, ir.Barrier) and (s.scope.of_blocks or _of_warp(s)):
             barriers[s.site.range] = s
     values = chain.from_iterable(made.values())
     if not any(map(_is_floating, subexpressions([*conditions, *places, *values]))):
@@ -44,6 +44,10 @@ def floats_decide(statements: Sequence[Stmt]) -> bool:
         return True
     parting = (c.condition for b in barriers.values() for c in deciding(statements, b.site.range))
     return any(map(_is_floating, _made_of(parting, made)))
+
+
+def _of_warp(s: ir.Barrier) -> bool:
+    return s.scope is ir.BarrierScope.WARP and not s.implied
 
 
 def _is_floating(e: Expr) -> bool:

@@ -14,7 +14,7 @@ from cuda_lsp.static.execution.trace import Divergence, Trace
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Needs, OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided, have_returned
+from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
 
 _WHOM = {BarrierScope.GRID: "of the grid", BarrierScope.WARP: "that its mask names"}
 
@@ -27,7 +27,13 @@ def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
             key = d.barrier.site.range
             if key not in best or (best[key].reason is not None and d.reason is None):
                 best[key] = d
-    return tuple(_diagnosis(trace, d) for d in best.values())
+    return tuple(_diagnosis(trace, d) for d in best.values() if not _of_leavers(trace, d))
+
+
+def _of_leavers(trace: Trace, d: Divergence) -> bool:
+    """Lanes may miss a barrier of their warp, which waits for none that has returned: no other can."""
+    doubtful = d.barrier.scope is BarrierScope.WARP and d.reason is not None
+    return doubtful and only_leavers_miss(trace.kernel, d.barrier.site)
 
 
 def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:

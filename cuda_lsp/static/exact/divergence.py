@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Set
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Array, Intrinsic, Kernel
+from cuda_lsp.ir.program import Array, BarrierScope, Intrinsic, Kernel
 from cuda_lsp.ir.reals import NOT_FINITE
 from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status
@@ -114,12 +114,14 @@ def _diagnosis(search: Search, missed: Missed) -> Diagnosis:
     threads = missed.present.thread, missed.absent.thread
     apart = threads[0].bid != threads[1].bid
     here, there = (words.thread(t.tid, t.bid if apart else None) for t in threads)
-    name, whom = missed.site.text or "this barrier", "grid" if apart else "block"
+    site, of_warp = missed.barrier.site, missed.barrier.scope is BarrierScope.WARP
+    name, whom = site.text or "this barrier", "of the grid" if apart else "of the block"
+    whom = "that its mask names" if of_warp else whom
     needed = (Contents(tuple(_cells(missed).items())),)
     return Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.CONDITIONAL,
-        f"{name} is not reached by all threads of the {whom}: {here} reaches it, {there} does not"
-        + as_decided(search.kernel, missed.site),
-        search.kernel.name, missed.site, launch=search.launch,
+        f"{name} is not reached by all threads {whom}: {here} reaches it, {there} does not"
+        + as_decided(search.kernel, site),
+        search.kernel.name, site, launch=search.launch,
         conditions=(*needed, Needs.BLOCKS) if apart and search.launch.grid is None else needed,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
-from cuda_lsp.model import Mode, Site, SourceRange, Space
+from cuda_lsp.model import Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.code import (
     Branch,
@@ -49,9 +49,9 @@ class Pending:
 
 @frozen(eq=False)
 class Missed:
-    """A barrier of the block, or the grid, that one thread waits at and another can no longer come to."""
+    """A barrier of threads, one of which waits at it and another can no longer come to it."""
 
-    site: Site
+    barrier: Barrier
     present: Runner
     absent: Runner
 
@@ -91,6 +91,7 @@ class Schedule(Machine):
                     moved = True
                     self._take_turn(runner)
             if not self._release() and not moved:
+                self._note_parted_lanes()
                 return
             if times & (times - 1) == 0 and self.enough():
                 return
@@ -208,8 +209,22 @@ class Schedule(Machine):
             return
         for one, other in ((present, absent), (absent, present)):
             if one.wait is not None:
-                site = one.wait.barrier.site
-                self.missed.setdefault(site.range, Missed(site, one, other))
+                barrier = one.wait.barrier
+                self.missed.setdefault(barrier.site.range, Missed(barrier, one, other))
+
+    def _note_parted_lanes(self) -> None:
+        """Nobody gets on: lanes that a ``__syncwarp`` waits for, and that wait elsewhere for who is there."""
+        waiting = [t for t in self.runners if t.status is Status.WAITING]
+        for t in waiting:
+            if t.wait is None or t.wait.barrier.scope is not BarrierScope.WARP or t.wait.barrier.implied:
+                continue
+            barrier = t.wait.barrier
+            if barrier.site.range in self.missed or (t.mask is None and t.wait.mask is not None):
+                continue
+            away = (x for x in waiting if x.wait not in (None, t.wait) and self._expected(x, t, t.wait))
+            absent = next((x for x in away if x.wait is not None and self._expected(t, x, x.wait)), None)
+            if absent is not None:
+                self.missed[barrier.site.range] = Missed(barrier, t, absent)
 
     def _gone_with_its_block(self) -> Runner | None:
         """A thread of a block that has ended as a whole."""

@@ -120,22 +120,38 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
     """Lanes that a warp's barrier waits for, and that neither come to it nor have returned.
 
     ``named``: the lanes of the masks, ``(lanes,)``, True: all. CUDA C++ Programming Guide, ``__syncwarp``:
-    each that is named and has not exited must execute it, with the same mask.
+    each that is named and has not exited must execute it, with the same mask. What is doubtful is told of
+    barriers, and not of lane exchanges.
     """
-    if mask.may is machine.everyone.may:
+    if mask.may is machine.everyone.may and mask.sure:
         return
+    if len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
+        return
+    if _lanes_missing(machine, clock, s, mask.must, named & ~mask.may, sure=True):
+        return
+    told = any(d.barrier is s for d in machine.path.divergences)
+    if not mask.sure and not s.implied and not told:
+        _lanes_missing(machine, clock, s, mask.may, named & ~mask.must, sure=False)
+
+
+def _lanes_missing(
+    machine: Execution, clock: WarpClock, s: Barrier, there: Flags, away: Flags, *, sure: bool
+) -> bool:
+    """Notes a lane that is away, and has not returned, of the warp of one that is there; whether any is."""
     returned = machine.left.get(0)
-    away = named & ~mask.may
     if returned is not None:
-        away = away & ~returned.may
-    if not away.any() or len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
-        return
+        away = away & ~(returned.may if sure else returned.must)
+    if not away.any():
+        return False
     warp = clock.rows(np.arange(machine.trace.lanes)) // clock.warp_size
-    waiting = np.isin(warp, warp[mask.must]) & away
-    if waiting.any():
-        absent = int(np.flatnonzero(waiting)[0])
-        present = int(np.flatnonzero(mask.must & (warp == warp[absent]))[0])
-        machine.path.divergences.append(Divergence(s, present, absent, False, None))
+    for absent in (int(n) for n in np.flatnonzero(np.isin(warp, warp[there]) & away)):
+        present = np.flatnonzero(there & (warp == warp[absent]))
+        present = present[present != absent]
+        if present.size:
+            reason = None if sure else machine.doubt or "a condition that depends on data"
+            machine.path.divergences.append(Divergence(s, int(present[0]), absent, False, reason))
+            return True
+    return False
 
 
 def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
-from cuda_lsp.ir.deciding import deciding, only_returns_decide
+from cuda_lsp.ir.deciding import Condition, deciding, only_returns_decide
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.model import Site
 
@@ -41,6 +41,16 @@ def have_returned(kernel: ir.Kernel, barrier: Site) -> bool:
     """
     varying = _varying(kernel)
     return only_returns_decide(kernel.body, barrier.range, lambda c: _hangs_on(c.condition, varying))
+
+
+def only_leavers_miss(kernel: ir.Kernel, barrier: Site) -> bool:
+    """Whether all who do not come to a barrier have surely returned: nothing else parts threads."""
+    varying, unknown = _varying(kernel), _unknown(kernel)
+
+    def parts(condition: Condition) -> bool:
+        return _hangs_on(condition.condition, varying) or _is_unknown(condition.condition, unknown)
+
+    return only_returns_decide(kernel.body, barrier.range, parts)
 
 
 def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:

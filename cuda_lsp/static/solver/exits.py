@@ -8,10 +8,11 @@ barrier and reaches another, the two may be matched, and nothing after them has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from attrs import evolve
 
+from cuda_lsp.model import SourceRange
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
@@ -25,12 +26,18 @@ _Placed = tuple[BarrierEvent, tuple[Term, ...]]
 """A barrier and the round counters of the loops around it, outermost first."""
 
 
-def missed_by_leavers_only(query: Query, events: Sequence[Event]) -> bool:
-    """Proved: no thread misses a barrier that another one passes, and reaches a later one."""
+def missed_by_leavers_only(query: Query, events: Sequence[Event], not_settled: Set[SourceRange]) -> bool:
+    """Proved: no thread misses a barrier that another one passes, and reaches a later one.
+
+    Of warps' barriers nobody asks which of them come later: that none is ``not_settled``.
+    """
     relation = Relation()
     facts = related(query.where, relation)
     shared = shared_level(relation)
-    placed = [p for p in _barriers(events, (), t.TRUE) if p[0].scope.of_blocks]
+    every = list(_barriers(events, (), t.TRUE))
+    if any(b.returned is not None and b.site.range in not_settled for b, _ in every):
+        return False
+    placed = [p for p in every if p[0].scope.of_blocks]
     for i, (barrier, rounds) in enumerate(placed):
         if t.level_of(barrier.guard) <= Level.BLOCK:
             continue

@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BarrierScope
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir import walk
+from cuda_lsp.ir.deciding import KERNEL
+from cuda_lsp.ir.program import Axis, BarrierScope
 from cuda_lsp.model import Code, Site, SourceRange, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided, have_returned
+from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.report import argument_values, model_threads
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import copy_of, names_lane, shared_level
 from cuda_lsp.static.symbolic.encode import closure
 from cuda_lsp.static.symbolic.events import BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
@@ -37,10 +40,8 @@ def divergences(
     """Barriers that two threads disagree on which meet there; maybe also those ``not_settled``."""
     seen: set[Site] = set()
     for barrier in found:
-        for relation in (Relation(), Relation(same_block=False)):
-            within = relation.same_block
-            meet = barrier.scope.of_blocks if within else barrier.scope is BarrierScope.GRID
-            if not meet or barrier.site in seen or t.level_of(barrier.guard) <= shared_level(relation):
+        for relation in _who_meets(query, barrier):
+            if barrier.site in seen or t.level_of(barrier.guard) <= shared_level(relation):
                 continue
             finding = _divergence(query, barrier, relation, not_settled)
             if finding is not None:
@@ -48,11 +49,33 @@ def divergences(
                 yield finding
 
 
+def _who_meets(query: Query, barrier: BarrierEvent) -> Iterator[Relation]:
+    """How those relate who wait for one another there."""
+    if barrier.scope.of_blocks:
+        yield Relation()
+    if barrier.scope is BarrierScope.GRID:
+        yield Relation(same_block=False)
+    if barrier.returned is not None and not only_leavers_miss(query.kernel, barrier.site):
+        yield Relation(within=query.where.warp_size)
+
+
+def _parted(query: Query, barrier: BarrierEvent, shared: Level) -> Term:
+    """The first thread comes to the barrier, and the second, which it waits for, does not."""
+    parted = t.and_(copy_of(barrier.guard, 1, shared, {}), t.not_(copy_of(barrier.guard, 2, shared, {})))
+    if barrier.returned is None:
+        return parted
+    lane = query.where.axes[Axis.LANE]
+    masks = () if barrier.mask is None else (copy_of(barrier.mask, 1, shared, {}),)
+    lanes = [copy_of(lane, which, shared, {}) for which in (1, 2)]
+    named = (names_lane(mask, lane, query.where.warp_size) for mask in masks for lane in lanes)
+    return t.and_(parted, t.not_(copy_of(barrier.returned, 2, shared, {})), *named)
+
+
 def _divergence(
     query: Query, barrier: BarrierEvent, relation: Relation, not_settled: set[SourceRange]
 ) -> Diagnosis | None:
     shared = shared_level(relation)
-    parted = t.and_(copy_of(barrier.guard, 1, shared, {}), t.not_(copy_of(barrier.guard, 2, shared, {})))
+    parted = _parted(query, barrier, shared)
     assumed = query.summary.assumptions or t.TRUE
     granted = (copy_of(assumed, which, shared, {}) for which in (1, 2))
     formula = t.and_(related(query.where, relation), parted, *granted)
@@ -100,9 +123,12 @@ def _replayed(
     counts = [sum(passed.scope is barrier.scope for passed in run) for run in runs]
     if counts[0] == counts[1]:
         return None
+    if barrier.returned is not None and _returns_in_loops(query.kernel):
+        return _suspected(query, barrier, relation, c.Open.REPLAY)  # the second may have returned
     here, there = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
     returned = barrier.scope is BarrierScope.BLOCK and have_returned(query.kernel, barrier.site)
-    there = f"{there} of the same block" if relation.same_block and not returned else there
+    near = "warp" if barrier.returned is not None else "block"
+    there = f"{there} of the same {near}" if relation.same_block and not returned else there
     does = "has returned before it" if returned else "does not"
     story = f"{here} reaches {_named(barrier)} and {there} {does}"
     found = _told(query, barrier, Status.PROVED, story)
@@ -114,6 +140,7 @@ def _replayed(
 
 def _suspected(query: Query, barrier: BarrierEvent, relation: Relation, doubt: c.Doubt) -> Diagnosis:
     whom = "one block" if relation.same_block else "two blocks"
+    whom = whom if barrier.returned is None else "one warp"
     story = f"threads of {whom} may disagree on reaching {_named(barrier)}"
     found = _told(query, barrier, Status.POSSIBLE, story)
     if isinstance(doubt, c.OnData) and doubt.what != _DATA:
@@ -137,3 +164,9 @@ def _told(query: Query, barrier: BarrierEvent, status: Status, story: str) -> Di
 
 def _named(barrier: BarrierEvent) -> str:
     return f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
+
+
+def _returns_in_loops(kernel: ir.Kernel) -> bool:
+    """Which rounds a thread returned in is not followed (``BarrierEvent.returned``)."""
+    loops = (s for s in walk.walk(kernel.body) if isinstance(s, ir.Loop))
+    return any(isinstance(s, ir.Leave) and s.label == KERNEL for loop in loops for s in walk.inside(loop))

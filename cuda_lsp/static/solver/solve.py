@@ -201,7 +201,7 @@ class _Refinement:
         _word_conditions(attempt, query)
         attempt.others += parted.divergences(query, passed_barriers(summary.events), attempt.not_settled)
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
-            attempt.mixed = not missed_by_leavers_only(query, summary.events)
+            attempt.mixed = not missed_by_leavers_only(query, summary.events, attempt.not_settled)
         if not launch.assumed:
             attempt.others += out_of_bounds(query, summary.events, launch)
         return attempt

@@ -190,10 +190,10 @@ def _not_separated(s: Separator, copies: Copies, axes: Mapping[Axis, Term], warp
     if s.labels:
         return t.not_(t.and_(g1, g2, t.eq(m1, m2)))
     lanes = copies.of(axes[Axis.LANE], 1), copies.of(axes[Axis.LANE], 2)
-    return t.not_(t.and_(g1, g2, *(_inside(lane, m, warp_size) for lane in lanes for m in {m1, m2})))
+    return t.not_(t.and_(g1, g2, *(names_lane(m, lane, warp_size) for lane in lanes for m in {m1, m2})))
 
 
-def _inside(lane: Term, mask: Term, warp_size: int) -> Term:
+def names_lane(mask: Term, lane: Term, warp_size: int) -> Term:
     """The mask has the lane's bit."""
     if mask.is_const:
         return t.or_(*(t.eq(lane, t.const(i)) for i in range(warp_size) if mask.value >> i & 1))

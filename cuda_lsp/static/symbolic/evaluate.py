@@ -38,7 +38,8 @@ class Evaluator:
     ``lookup``: the current value of a variable. ``fresh``: a value of a type that nothing is known
     of: (what it stands for, level, type) → term. ``sizes``: gets the parameters, and what is left of them,
     that are compared as unsigned numbers and were taken to be sizes. ``exchanged``: what is known of a value
-    of several lanes. ``less_than_nothing``: whether the conditions so far let something be no size.
+    of several lanes. ``of_warp``: whether all lanes of a warp have one value of a term.
+    ``less_than_nothing``: whether the conditions so far let something be no size.
     """
 
     axes: Mapping[ir.Axis, Term]
@@ -46,6 +47,7 @@ class Evaluator:
     fresh: Callable[..., Value]
     sizes: dict[str, frozenset[str]]
     exchanged: Callable[[ir.Intrinsic, Evaluator], Value | None]
+    of_warp: Callable[[Term], bool]
     less_than_nothing: Callable[[Term], bool]
 
     def condition(self, expression: Expr) -> Term:
@@ -115,8 +117,14 @@ class Evaluator:
             return Level.THREAD
         inputs = [self.value(part) for part in unknown.inputs]
         shared = Level.BLOCK if unknown.per_block else Level.GRID
-        levels = (t.level_of(x) if isinstance(x, Term) else Level.THREAD for x in inputs)
-        return max((shared, *levels))
+        return max((shared, *map(self._shared_level, inputs)))
+
+    def _shared_level(self, value: Value) -> Level:
+        """Who surely has one value of it."""
+        if not isinstance(value, Term):
+            return Level.THREAD
+        level = t.level_of(value)
+        return Level.WARP if level is Level.THREAD and self.of_warp(value) else level
 
     # -- pointers
 

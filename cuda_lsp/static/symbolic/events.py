@@ -68,7 +68,9 @@ class BarrierEvent:
     """A barrier that the generic thread passes when ``guard``. ``mask``: lane mask, None: all lanes.
 
     ``labels``: the mask is no word of bits but a number: one for the lanes that wait for one another.
-    ``assured``: False where it may be none; it separates nothing then.
+    ``assured``: False where it may be none; it separates nothing then. ``returned``: of a ``__syncwarp`` of
+    known lanes: whether the generic thread has left the kernel before it, as far as that is followed (what
+    rounds before did is not); None: any other barrier.
     """
 
     scope: BarrierScope
@@ -82,6 +84,7 @@ class BarrierEvent:
     assured: bool = True
     completes: bool = False  # the copies that are bound to it
     labels: bool = False
+    returned: Term | None = None
 
 
 @frozen(eq=False)

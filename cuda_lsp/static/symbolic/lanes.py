@@ -169,6 +169,9 @@ def of_lane(scene: Scene, lane: Term, value: Term) -> Term:
 
 def of_warp(scene: Scene, value: Term) -> bool:
     """All lanes of a warp surely have one value of it."""
+    unknown = (x for x in t.subterms(value) if x.op in (Op.APPLY, Op.TEST))
+    if any(x.args[1] > Level.WARP for x in unknown):
+        return False
     coordinates = _lane(scene, t.ZERO)
     return coordinates is not None and t.substitute(value, coordinates) is value
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Set
 from attrs import evolve
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.deciding import KERNEL
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.walk import assigned, inside
 from cuda_lsp.static.symbolic import terms as t
@@ -57,6 +58,7 @@ def _has_barrier(loop: ir.Loop) -> bool:
 def _unrolled(walker: Walker, loop: ir.Loop) -> bool:
     """Walks a loop round by round when its condition is always plainly true or false."""
     saved, events, count = walker.state.copy(), len(walker.events), walker.statements
+    returned = walker.returned
     left = {label: list(entries) for label, entries in walker.left.items()}
     outer_break = walker.left.pop(loop.label, None)
     known = set(walker.state.values)
@@ -77,6 +79,7 @@ def _unrolled(walker: Walker, loop: ir.Loop) -> bool:
         walker.walk((ir.Block(loop.continue_label, loop.body),))
         walker.walk(loop.step)
     walker.state, walker.left, walker.statements = saved, left, count
+    walker.returned = returned
     del walker.events[events:]
     return False
 
@@ -126,7 +129,7 @@ def _probe(
     When the round comes to its end. And the arrays that nobody stored to since a barrier, neither before the
     loop nor at the end of a round.
     """
-    saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks)
+    saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks, walker.returned)
     events, left, iterators = walker.events, walker.left, walker.iterators
     walker.events, walker.left = [], {}
     walker.depth += 1
@@ -141,7 +144,7 @@ def _probe(
         and (last[array] == first[array] or last[array][1] <= Level.BLOCK)
     }  # fmt: skip
     walker.depth -= 1
-    walker.state, walker.path, walker.assumed, walker.fenced, walker.locks = saved
+    walker.state, walker.path, walker.assumed, walker.fenced, walker.locks, walker.returned = saved
     walker.events, walker.left, walker.iterators = events, left, iterators
     return result, ends, settled
 
@@ -170,7 +173,7 @@ def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) ->
 
 def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[Array]) -> None:
     outer_path, outer_events, outer_left = walker.path, walker.events, walker.left
-    outer_iterators, entry = walker.iterators, walker.state
+    outer_iterators, outer_returned, entry = walker.iterators, walker.returned, walker.state
     walker.events, walker.left = [], {}
     _enter(walker, loop, k, header, settled)
     inside = walker.path
@@ -178,7 +181,7 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     runs = _round(walker, loop, k)
     events, left, stored = tuple(walker.events), walker.left, walker.state.local
     walker.events, walker.left = outer_events, outer_left
-    walker.path, walker.iterators = outer_path, outer_iterators
+    walker.path, walker.iterators, walker.returned = outer_path, outer_iterators, outer_returned
 
     leaves = [(guard, state, label) for label, entries in left.items() for guard, state in entries]
     premises = set(t.conjuncts(inside))
@@ -257,5 +260,7 @@ def _leave(
             outer.values = {**outer.values, **moved}
             guard = t.and_(walker.path, entry.alive, then)
             walker.left.setdefault(label, []).append((guard, outer))
+            if label == KERNEL:
+                walker.returned = t.or_(walker.returned, guard)
             gone = t.or_(gone, then)
     walker.state.alive = t.and_(entry.alive, t.not_(gone))

@@ -21,7 +21,7 @@ from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
 from cuda_lsp.static.symbolic.events import Access, CopyEvent, Drawing, TicketEvent
-from cuda_lsp.static.symbolic.lanes import exchanged
+from cuda_lsp.static.symbolic.lanes import exchanged, of_warp
 from cuda_lsp.static.symbolic.scene import WAITING, Cells, Scene, memory_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
@@ -45,7 +45,7 @@ class Memory(Scene):
     def evaluator(self) -> Evaluator:
         """Of expressions, here and now."""
         return Evaluator(
-            self.axes, self.lookup, self.fresh, self.sizes, partial(exchanged, self),
+            self.axes, self.lookup, self.fresh, self.sizes, partial(exchanged, self), partial(of_warp, self),
             lambda size: t.says_at_most_zero(self.conditions(), size),
         )  # fmt: skip
 

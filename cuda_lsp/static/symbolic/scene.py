@@ -147,6 +147,7 @@ class Scene:
     tainted_arrays: set[Array] = field(factory=set[Array])
     reasons: dict[str, None] = field(factory=dict[str, None])
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
+    returned: Term = t.FALSE  # the generic thread has left the kernel
     written: frozenset[Array] = frozenset()
     fenced: bool = False
     held: tuple[Held, ...] = ()

@@ -12,6 +12,7 @@ from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
+from cuda_lsp.ir.deciding import KERNEL
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64
 from cuda_lsp.model import Scope, Space
@@ -23,7 +24,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import BarrierEvent, CopyEvent, Held
 from cuda_lsp.static.symbolic.memory import Memory
 from cuda_lsp.static.symbolic.scene import WAITING, State, TooLarge, in_order
-from cuda_lsp.static.symbolic.terms import Level, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import PointerValue, choose
 
 
@@ -79,6 +80,8 @@ class Walker(Memory):
                 self._block(s)
             case ir.Leave():
                 self.left.setdefault(s.label, []).append((self.guard, self.state.copy()))
+                if s.label == KERNEL:
+                    self.returned = t.or_(self.returned, self.guard)
                 self.state.alive = t.FALSE
             case ir.Assume():
                 self.assumed = t.and_(self.assumed, t.or_(t.not_(self.guard), self._condition(s.condition)))
@@ -220,6 +223,8 @@ class Walker(Memory):
         vote = lanes.members(self, mask) if mask is not None else None
         if vote is not None:
             guard, mask, labels = t.and_(guard, vote[0]), vote[1], vote[1] is not None
+        of_warp = s.scope is BarrierScope.WARP and not s.implied and vote is None and _of_coordinates(mask)
+        returned = self.returned if of_warp else None
         key = self.evaluator().integer(s.id) if s.id is not None else None
         together = not self.named_apart or t.level_of(guard) <= Level.BLOCK
         everyone = not self.arrives and together and (s.count is None or self._whole_block(s.count))
@@ -227,9 +232,10 @@ class Walker(Memory):
             self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         self.events.append(
             BarrierEvent(
-                s.scope, s.phase, guard, s.site, mask, s.size, key, everyone, s.assured, completes, labels
+                s.scope, s.phase, guard, s.site, mask, s.size, key, everyone, s.assured,
+                completes, labels, returned,
             )
-        )
+        )  # fmt: skip
         wide = s.assured and s.scope.of_blocks
         level = Level.THREAD
         if wide and s.phase is not BarrierPhase.ARRIVE:
@@ -243,6 +249,14 @@ class Walker(Memory):
                 else:
                     whole = s.scope is BarrierScope.WARP and full and s.assured
                     memory_cells.warp_barrier(self, array, cells, whole)
+
+
+def _of_coordinates(mask: Term | None) -> bool:
+    """The thread's place alone says which lanes a mask names."""
+    for x in t.subterms(mask) if mask is not None else ():
+        if x.op in (Op.APPLY, Op.TEST) or (x.op is Op.SYMBOL and x.args[1] is Level.GRID):
+            return False
+    return True
 
 
 def written_arrays(statements: Sequence[Stmt], pointers: PointsTo) -> frozenset[Array]:
