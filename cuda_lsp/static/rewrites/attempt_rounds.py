@@ -45,18 +45,13 @@ def waiting(loop: ir.Loop, tried: ir.Incomplete, read_behind: frozenset[Var]) ->
 
 def _followed(way: _Way, loop: ir.Loop, before_body: bool) -> bool | None:
     """Whether the round leaves the loop; None: that is not known."""
-    parts = (loop.test, loop.body, loop.step) if before_body else (loop.body, loop.step, loop.test)
-    for part in parts:
-        left = way.all(part)
+    around, tested = (loop.body, loop.step), (loop.test, loop)
+    for part in (*tested, *around) if before_body else (*around, *tested):
+        left = way.ended(part) if isinstance(part, ir.Loop) else way.all(part)
         if left is None:
             return None
-        if left is not _ON and left != loop.continue_label:
+        if left not in (_ON, loop.continue_label):
             return True
-        if part is not loop.test:
-            continue
-        goes_on = way.known(loop.condition)
-        if not goes_on:
-            return None if goes_on is None else True
     return False
 
 
@@ -81,11 +76,16 @@ class _Way:
         self.begun.update(v for v in variables(e) if v not in self.held)
         return number(e, {v: n for v, n in self.held.items() if n is not None})
 
+    def ended(self, loop: ir.Loop) -> int | None:
+        """As ``all``, of the loop's condition."""
+        goes_on = self.known(loop.condition)
+        return None if goes_on is None else _ON if goes_on else loop.label
+
     def all(self, body: Sequence[Stmt]) -> int | None:
         """The label that is left, or ``_ON``; None: that is not known."""
         for s in body:
             left = self._one(s)
-            if left is not _ON:
+            if left != _ON:
                 return left
         return _ON
 
@@ -114,7 +114,7 @@ class _Way:
         ends = list[dict[Var, int | None]]()
         for arm in (s.then, s.otherwise):
             self.held = dict(before)
-            if self.all(arm) is not _ON or self.tries != tries:
+            if self.all(arm) != _ON or self.tries != tries:
                 return None
             ends.append(self.held)
         one, other = ends
