@@ -115,6 +115,11 @@ OPEN = {
     "relaxed": 'unsigned d = 0; while (!d) asm volatile("{ .reg .pred p;'
     ' mbarrier.try_wait.parity.relaxed.cta.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"'
     ' : "=r"(d) : "r"(smem(&bar)) : "memory");',
+    "jumping_on": 'unsigned d = 0; while (!d) asm volatile("{ .reg .pred p; mov.u32 %0, 1;'
+    ' mbarrier.try_wait.parity.shared.b64 p, [%1], 0; @p bra ON; mov.u32 %0, 0; ON: }"'
+    ' : "=r"(d) : "r"(smem(&bar)) : "memory");',
+    "jumping_over": 'asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%0], 0;'
+    ' @p bra OVER; OVER: }" :: "r"(smem(&bar)) : "memory");',
     "set_anew": 'unsigned d = 0; while (!d) asm volatile("{ .reg .pred p;'
     ' mbarrier.try_wait.parity.shared.b64 p, [%1], 0; setp.eq.u32 p, %2, 0; selp.u32 %0, 1, 0, p; }"'
     ' : "=r"(d) : "r"(smem(&bar)), "r"(t & 1) : "memory");',
@@ -232,3 +237,9 @@ def test_no_barrier_is_added_where_a_try_may_hang(name: str) -> None:
     text = WORDS + kernel("k", body)
     assert mended(text, kinds=frozenset({RepairKind.BARRIER})).repairs == ()
     assert races(check_text(PATH, text)) == [Code.SHARED_RACE]
+
+
+def test_the_parity_that_a_try_asks_for_is_mended() -> None:
+    body = f"arrive(&bar);\n    {SPELLINGS['function']}".replace("PARITY", "1")
+    found = mended(WORDS + kernel("k", body))
+    assert "while (!try_wait(&bar, 0)) {}" in found.text and not found.report.findings

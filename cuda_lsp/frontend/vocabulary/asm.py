@@ -45,6 +45,7 @@ from cuda_lsp.model import Scope
 # Of an instruction on one line, with one space at most between its words.
 _INSTRUCTION = re.compile(r"\A(?:@(!?)(%?\w+) )?([a-z][\w.:]*) ?(.*)\Z", re.S)
 _JUMP = re.compile(r"\bbra\b")
+_LABELED = re.compile(r"([\w$%=]+) ?:(?!:)")
 _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
 _END = re.compile(r"[;\n{}]")
 _ADDRESS = re.compile(r"\[ ?(%\d+) ?(?:\+ ?(-?\w+))? ?\]")
@@ -344,6 +345,13 @@ def _attempt(
     return attempt(low, node, f"asm {name}", at, parity)
 
 
+def _loops(template: str, name: str) -> bool:
+    """Behind the instruction stands a jump to a place before it."""
+    before, _, after = template.partition(name)
+    labels = (re.escape(label[1]) for label in _LABELED.finditer(before))
+    return any(re.search(rf"\bbra(?:\.uni)?\s+{label}(?![\w$])", after) for label in labels)
+
+
 def _behind(rest: str, assembly: Assembly, values: list[Value]) -> Expr | None:
     """What stands behind the address."""
     behind = [part.strip() for part in rest[rest.rfind("]") + 1 :].split(",") if part.strip()]
@@ -355,9 +363,8 @@ def _barrier_object(
     low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
 ) -> None:
     """``mbarrier.init``, ``.arrive``, and the waits that a loop in the same statement repeats."""
-    loops = _JUMP.search(assembly.template) is not None
     waits = "test_wait" in name or "try_wait" in name
-    if any(word in name for word in _NOT_MODELLED) or (waits and not loops):
+    if any(word in name for word in _NOT_MODELLED) or (waits and not _loops(assembly.template, name)):
         low.incomplete(f"asm {name}", "this form of it is not modelled", node, synchronises=True)
         return
     site, at = low.site(node), _address(low, rest, assembly, values, node)
