@@ -10,7 +10,7 @@ The whole language on one screen::
            | Barrier(scope, phase, …) | Fence(scope)
            | If(condition, then, otherwise) | Loop(test, condition, body, step)
            | Block(label, body) | Leave(label)
-           | Assume(condition) | Incomplete(construct, …)
+           | Assume(condition) | Incomplete(construct, …, attempt?)
     expr   = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown
            | AddressOf(array) | Offset(pointer, bytes)
 
@@ -534,11 +534,20 @@ class Assume:
 
 
 @frozen
+class Attempt:
+    """A wait that may give up. ``outcome``, a truth value that the next statement sets: it did not."""
+
+    wait: Barrier
+    outcome: Var
+
+
+@frozen
 class Incomplete:
     """Something that the frontend did not translate; it may touch ``arrays`` (None: none known).
 
     ``synchronises``: it may contain a barrier. A kernel with a reachable one is never race-free
-    unless the construct cannot touch memory (``harmless``: only its value is lost).
+    unless the construct cannot touch memory (``harmless``: only its value is lost). ``attempt``: what it is
+    where a loop repeats it until it succeeds; by itself it orders nobody.
     """
 
     construct: str
@@ -547,6 +556,7 @@ class Incomplete:
     pointers: tuple[Expr, ...] = ()
     synchronises: bool = False
     harmless: bool = False
+    attempt: Attempt | None = None
 
 
 Stmt = (

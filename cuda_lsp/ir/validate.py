@@ -69,6 +69,8 @@ def _statement(s: Stmt) -> Iterator[str]:
     if isinstance(s, ir.If | ir.Loop | ir.Assume) and s.condition.type != BOOL:
         yield f"a condition of type {s.condition.type}"
     addresses = [*pointers(s), *(s.pointers if isinstance(s, ir.Incomplete) else ())]
+    if isinstance(s, ir.Incomplete) and s.attempt is not None:
+        yield from _statement(s.attempt.wait)
     if isinstance(s, ir.Barrier) and s.object is not None:
         addresses.append(s.object)
     if isinstance(s, ir.Block) and s.lock is not None:

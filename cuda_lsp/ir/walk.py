@@ -169,7 +169,7 @@ _USED: Mapping[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
     ir.If: _condition,
     ir.Loop: _condition,
     ir.Assume: _condition,
-    ir.Incomplete: attrgetter("pointers"),
+    ir.Incomplete: lambda s: s.pointers if s.attempt is None else (*s.pointers, *used(s.attempt.wait)),
 }
 
 

@@ -35,6 +35,7 @@ from cuda_lsp.static.deadline import interrupted
 from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
 from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
 from cuda_lsp.static.pace import Pace
+from cuda_lsp.static.rewrites.attempts import with_waits
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.rewrites.retries import with_retries
@@ -575,7 +576,7 @@ def _program(
 ) -> Kernel:
     """The kernel program, its locks and the barriers of its grid understood."""
     lowered = translation.lower(source, valued, computed)
-    return with_critical_sections(with_retries(with_grid_barriers(lowered)))
+    return with_critical_sections(with_retries(with_grid_barriers(with_waits(lowered))))
 
 
 def _with_values(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:

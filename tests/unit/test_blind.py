@@ -63,8 +63,6 @@ OPEN = frozenset(
         "partition_swap",
         "cluster_swap",
         "cluster_swap_block",
-        "mbar_mirror",
-        "mbar_parity",
         "lambda_sizes",
         "rows_handed_on",
         "rows_handed_relaxed",

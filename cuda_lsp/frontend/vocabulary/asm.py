@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 
-from attrs import frozen
-
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast, offset_by, unary
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by, select, unary
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, VarPlace, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
+from cuda_lsp.frontend.vocabulary.assembly import Assembly, number, operand, parse, parts_of, protect, width
+from cuda_lsp.frontend.vocabulary.attempts import attempt
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
@@ -38,20 +38,18 @@ from cuda_lsp.ir.program import (
     Store,
     UnaryOp,
 )
-from cuda_lsp.ir.types import INT64, UINT32, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.ir.types import INT64, UINT32, Int, Opaque, Pointer
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
-_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)', re.S)
 # Of an instruction on one line, with one space at most between its words.
 _INSTRUCTION = re.compile(r"\A(?:@(!?)(%?\w+) )?([a-z][\w.:]*) ?(.*)\Z", re.S)
 _JUMP = re.compile(r"\bbra\b")
+_LABELED = re.compile(r"([\w$%=]+) ?:(?!:)")
 _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
-_VECTOR = re.compile(r"\{([^{};]*)\}")
 _END = re.compile(r"[;\n{}]")
 _ADDRESS = re.compile(r"\[ ?(%\d+) ?(?:\+ ?(-?\w+))? ?\]")
 _ADDRESSES = re.compile(r"\[[^\[\]]*\]")
-_BETWEEN_PARTS = re.compile(r"[\[\]{},]")
 _BIT = binary(BinaryOp.SHL, Const(1, UINT32), cast(Builtin(Axis.LANE), UINT32))
 _BELOW = binary(BinaryOp.SUB, _BIT, Const(1, UINT32))
 _SPECIAL: dict[str, Expr] = {
@@ -70,48 +68,6 @@ _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarri
            "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
 
 
-@frozen
-class Assembly:
-    """One ``asm`` statement: template, operands in order (outputs first), how many are outputs."""
-
-    template: str
-    constraints: tuple[str, ...]
-    outputs: int
-
-
-def parse(text: str) -> Assembly:
-    """Split the source of an ``asm`` statement at its colons."""
-    start = text.find("(")
-    sections: list[list[str]] = [[]]
-    depth, at = 0, start + 1
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            match = _STRING.match(text, at)
-            if match is None or not match.group(2):
-                break
-            if depth == 0:
-                sections[-1].append(match.group(1))
-            at = match.end()
-            continue
-        if char in "([":
-            depth += 1
-        elif char in ")]":
-            depth -= 1
-            if depth < 0:
-                break
-        elif char == ":" and depth == 0:
-            colons = 2 if text[at : at + 2] == "::" else 1
-            sections.extend([] for _ in range(colons))
-            at += colons
-            continue
-        at += 1
-    sections += [[] for _ in range(3 - len(sections))]
-    template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
-    outputs = sections[1]
-    return Assembly(template, (*outputs, *sections[2]), len(outputs))
-
-
 def lower(low: Lowering, node: Node) -> None:
     """Emit what an ``asm`` statement does."""
     assembly = parse(low.ast.text(node))
@@ -120,7 +76,7 @@ def lower(low: Lowering, node: Node) -> None:
         raise Untranslatable("asm", "its operands could not be read", node)
     outputs: list[Place] = [lvalues.place(low, n) for n in operands[: assembly.outputs]]
     values: list[Value] = [expressions.value(low, n) for n in operands[assembly.outputs :]]
-    lines = (" ".join(line.split()) for line in _END.split(_protect(assembly.template)))
+    lines = (" ".join(line.split()) for line in _END.split(protect(assembly.template)))
     given: dict[int, Expr] = {}
     predicates: dict[str, Expr] = {}
     registers: dict[str, Expr] = {}  # of the statement's own that hold addresses
@@ -134,14 +90,22 @@ def lower(low: Lowering, node: Node) -> None:
             continue
         denied, predicate, name, rest = match.groups()
         condition = predicates.get(predicate) if predicate and not jumps else None
-        if condition is None:
+        _forget(rest, given)
+        tried = None
+        if not predicate and not jumps and _gives_up(name):
+            tried = _attempt(low, node, name, rest, assembly, values)
+        elif condition is None:
             _instruction(low, node, name, rest, assembly, values, given)
         else:
             if denied:
                 condition = unary(UnaryOp.NOT, condition)
             _if(low, node, condition, name, rest, assembly, values, given)
         _compare(name, rest, assembly, values, predicates, always=not predicate)
+        if tried is not None:
+            predicates[parts_of(rest)[0]] = tried
         _move(low, name, rest, assembly, values, given, registers, known=not predicate and not jumps)
+        if not predicate and not jumps:
+            _choose(name, rest, assembly, values, predicates, given)
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
@@ -197,17 +161,44 @@ def _compare(
     always: bool,
 ) -> None:
     """``setp.ne.b32 p, %5, 0`` makes a predicate known, whatever else writes to one makes it unknown."""
-    parts = _parts(rest)
+    parts = parts_of(rest)
     predicates.pop(parts[0], None)
     kind = name.split(".")
     if kind[0] != "setp" or len(kind) != 3 or len(parts) != 3 or kind[1] not in _COMPARISONS or not always:
         return
-    sides = [_operand(part, assembly, values) for part in parts[1:]]
-    type = _width(name)
+    sides = [operand(part, assembly, values) for part in parts[1:]]
+    type = width(name)
     exact = isinstance(type, Int) and all(is_expr(s) and isinstance(s.type, Int) for s in sides)
     if exact:
         left, right = (cast(side, type) for side in sides if is_expr(side))
         predicates[parts[0]] = binary(_COMPARISONS[kind[1]], left, right)
+
+
+def _forget(rest: str, given: dict[int, Expr]) -> None:
+    """What an instruction writes is no longer what it was."""
+    target = re.fullmatch(r"%(\d+)", parts_of(rest)[0])
+    if target is not None:
+        given.pop(int(target.group(1)), None)
+
+
+def _choose(
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    values: list[Value],
+    predicates: dict[str, Expr],
+    given: dict[int, Expr],
+) -> None:
+    """``selp.b32 %0, 1, 0, p`` makes a number of a predicate."""
+    parts, type = parts_of(rest), width(name)
+    target = re.fullmatch(r"%(\d+)", parts[0])
+    condition = predicates.get(parts[-1])
+    if not name.startswith("selp.") or len(parts) != 4 or target is None or condition is None:
+        return
+    arms = [operand(part, assembly, values) for part in parts[1:3]]
+    if isinstance(type, Int) and all(is_expr(arm) and isinstance(arm.type, Int) for arm in arms):
+        then, otherwise = (cast(arm, type) for arm in arms if is_expr(arm))
+        given[int(target.group(1))] = select(condition, then, otherwise, type)
 
 
 def _move(
@@ -222,11 +213,11 @@ def _move(
     known: bool,
 ) -> None:
     """``cvta.to.shared.u64 a, %1``: an address that is handed on stays what it is; all else is unknown."""
-    parts = _parts(rest)
+    parts = parts_of(rest)
     registers.pop(parts[0], None)
     if len(parts) != 2 or not known or not _MOVES.match(name):
         return
-    source = registers.get(parts[1]) or _operand(parts[1], assembly, values)
+    source = registers.get(parts[1]) or operand(parts[1], assembly, values)
     if source is None:
         return
     address = low.pointer(source)
@@ -239,48 +230,12 @@ def _move(
         registers[parts[0]] = address
 
 
-def _protect(template: str) -> str:
-    """Braces of register vectors are no blocks: written as angle brackets while lines are split."""
-    return _VECTOR.sub(lambda m: f"<{m[1]}>" if "%" in m[1] else m[0], template)
-
-
-def _parts(operands: str) -> list[str]:
-    """The operands of an instruction; those in brackets are one."""
-    parts: list[str] = []
-    depth = first = 0
-    for match in _BETWEEN_PARTS.finditer(operands):
-        if match[0] in "[{":
-            depth += 1
-        elif match[0] in "]}":
-            depth = max(0, depth - 1)
-        elif not depth:
-            parts.append(operands[first : match.start()].strip())
-            first = match.end()
-    return [*parts, operands[first:].strip()]
-
-
-def _operand(text: str, assembly: Assembly, values: list[Value]) -> Value | None:
-    match = re.fullmatch(r"%(\d+)", text.strip())
-    if match is None:
-        number = _number(text)
-        return None if number is None else Const(number, UINT32)
-    index = int(match.group(1)) - assembly.outputs
-    return values[index] if 0 <= index < len(values) else None
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text.strip(), 0)
-    except ValueError:
-        return None
-
-
 def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], node: Node) -> Expr:
     match = _ADDRESS.search(text)
-    offset = _number(match.group(2) or "0") if match is not None else None
+    offset = number(match.group(2) or "0") if match is not None else None
     if match is None or offset is None:
         raise Untranslatable("asm", "an address that could not be read", node)
-    value = _operand(match.group(1), assembly, values)
+    value = operand(match.group(1), assembly, values)
     pointer = low.pointer(value) if value is not None else None
     if pointer is None:
         raise Untranslatable("asm", "an address that could not be read", node)
@@ -288,19 +243,6 @@ def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], 
     if not isinstance(pointer.type, Pointer):
         pointer = conversions.converted(low, pointer, Pointer())
     return offset_by(pointer, offset)
-
-
-def _width(name: str) -> Type:
-    """The type that an instruction's suffixes say, vectors included."""
-    bits, kind = 32, "b"
-    for suffix in name.split("."):
-        match = re.fullmatch(r"([busf])(8|16|32|64|128)", suffix)
-        if match is not None:
-            kind, bits = match.group(1), int(match.group(2))
-    lanes = 4 if ".v4" in name else 2 if ".v2" in name else 1
-    if lanes > 1 or bits > 64:
-        return Opaque(f"v{lanes}.{kind}{bits}", lanes * bits // 8)
-    return Float(bits) if kind == "f" else Int(bits, kind == "s")
 
 
 def _instruction(
@@ -313,7 +255,7 @@ def _instruction(
     given: dict[int, Expr],
 ) -> None:
     site = low.site(node)
-    parts = _parts(rest)
+    parts = parts_of(rest)
     if name.startswith(("bar.", "barrier.")) and ".cluster" not in name:
         _barrier(low, node, name, parts, assembly, values)
     elif name.startswith("barrier.cluster"):
@@ -324,24 +266,24 @@ def _instruction(
     elif name.startswith("ld.") and "param" not in name:
         _load(low, node, name, rest, parts, assembly, values, given)
     elif name.startswith("st."):
-        data = _operand(parts[-1], assembly, values)
-        type = _width(name)
+        data = operand(parts[-1], assembly, values)
+        type = width(name)
         exact = is_expr(data) and isinstance(data.type, Int) and isinstance(type, Int)
         value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
         low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
     elif name.startswith(("atom.", "red.")):
         op = next((_ATOMICS[part] for part in name.split(".") if part in _ATOMICS), AtomicOp.ADD)
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
-        low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
+        low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), width(name), scope, site))
     elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
         _asynchronous_copy(low, node, name, rest, assembly, values)
     elif name.startswith("cp.async.commit_group"):
         low.emit(CommitCopies(site))
     elif name.startswith(("cp.async.wait_group", "cp.async.wait_all")):
-        number = _operand(parts[0], assembly, values) if "group" in name else None
-        if "group" in name and not is_expr(number):
+        left_open = operand(parts[0], assembly, values) if "group" in name else None
+        if "group" in name and not is_expr(left_open):
             raise Untranslatable(f"asm {name}", "how many groups it leaves open could not be read", node)
-        low.emit(AwaitCopies(number if is_expr(number) else None, site))
+        low.emit(AwaitCopies(left_open if is_expr(left_open) else None, site))
     elif name.startswith(("mbarrier.", "cp.async.mbarrier.arrive")):
         _barrier_object(low, node, name, rest, assembly, values)
     elif name.startswith("ldmatrix"):
@@ -370,7 +312,7 @@ def _barrier(
     if ".warp" in name:
         low.emit(Barrier(BarrierScope.WARP, low.site(node), mask=Const(0xFFFFFFFF, UINT32)))
         return
-    numbers = [_operand(p, assembly, values) for p in parts if p and not p.startswith("p")]
+    numbers = [operand(p, assembly, values) for p in parts if p and not p.startswith("p")]
     exprs = [n if isinstance(n, EXPR_TYPES) else None for n in numbers]
     identity = exprs[0] if exprs else None
     count = exprs[1] if len(exprs) > 1 else None
@@ -384,22 +326,51 @@ def _barrier(
         low.emit(Barrier(BarrierScope.NAMED, low.site(node), phase, id=identity, count=count))  # type: ignore[arg-type]
 
 
-_COUNTS_OTHERWISE = ("expect_tx", "noComplete", "cluster", "complete_tx", "pending_count")
+_NOT_MODELLED = ("expect_tx", "noComplete", "cluster", "complete_tx", "pending_count", "relaxed")
+
+
+def _gives_up(name: str) -> bool:
+    """A wait that is modelled where it is repeated."""
+    waits = name.startswith(("mbarrier.test_wait", "mbarrier.try_wait"))
+    return waits and not any(word in name for word in _NOT_MODELLED)
+
+
+def _attempt(
+    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
+) -> Expr:
+    at = _address(low, rest, assembly, values, node)
+    parity = _behind(rest, assembly, values) if ".parity" in name else None
+    if ".parity" in name and parity is None:
+        raise Untranslatable(f"asm {name}", "its parity could not be read", node)
+    return attempt(low, node, f"asm {name}", at, parity)
+
+
+def _loops(template: str, name: str) -> bool:
+    """Behind the instruction stands a jump to a place before it."""
+    before, _, after = template.partition(name)
+    labels = (re.escape(label[1]) for label in _LABELED.finditer(before))
+    return any(re.search(rf"\bbra(?:\.uni)?\s+{label}(?![\w$])", after) for label in labels)
+
+
+def _behind(rest: str, assembly: Assembly, values: list[Value]) -> Expr | None:
+    """What stands behind the address."""
+    behind = [part.strip() for part in rest[rest.rfind("]") + 1 :].split(",") if part.strip()]
+    value = operand(behind[0], assembly, values) if behind else None
+    return cast(value, UINT32) if is_expr(value) else None
 
 
 def _barrier_object(
     low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
 ) -> None:
     """``mbarrier.init``, ``.arrive``, and the waits that a loop in the same statement repeats."""
-    loops = _JUMP.search(assembly.template) is not None
     waits = "test_wait" in name or "try_wait" in name
-    if any(word in name for word in _COUNTS_OTHERWISE) or (waits and not loops):
+    if any(word in name for word in _NOT_MODELLED) or (waits and not _loops(assembly.template, name)):
         low.incomplete(f"asm {name}", "this form of it is not modelled", node, synchronises=True)
         return
     site, at = low.site(node), _address(low, rest, assembly, values, node)
-    behind = [part.strip() for part in rest[rest.rfind("]") + 1 :].split(",") if part.strip()]
-    operand = _operand(behind[0], assembly, values) if behind else None
-    given = cast(operand, UINT32) if is_expr(operand) else None
+    given = _behind(rest, assembly, values)
+    if ".parity" in name and given is None:
+        raise Untranslatable(f"asm {name}", "its parity could not be read", node)
     word = Int(64, signed=False)
     if ".init" in name or ".inval" in name:
         low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
@@ -430,7 +401,7 @@ def _load(
     values: list[Value],
     given: dict[int, Expr],
 ) -> None:
-    type = _width(name)
+    type = width(name)
     pointer = _address(low, rest, assembly, values, node)
     target = re.fullmatch(r"%(\d+)", parts[0])
     var = low.var("", type) if isinstance(type, Int) and target is not None else None
@@ -448,6 +419,6 @@ def _asynchronous_copy(
         return
     destination, source = (_address(low, a, assembly, values, node) for a in addresses)
     after = rest[rest.rfind("]") + 1 :].split(",")
-    size = _operand(after[1], assembly, values) if len(after) > 1 else None
+    size = operand(after[1], assembly, values) if len(after) > 1 else None
     amount: Expr = cast(size, INT64) if isinstance(size, EXPR_TYPES) else Const(16, INT64)  # type: ignore[arg-type]
     low.emit(Copy(destination, source, amount, low.site(node), True, "cp.async"))

@@ -26,6 +26,7 @@ from cuda_lsp.frontend.lowering.places import (
 )
 from cuda_lsp.frontend.lowering.types import type_of
 from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.frontend.vocabulary.attempts import attempt
 from cuda_lsp.frontend.vocabulary.collectives import template_arguments
 from cuda_lsp.frontend.vocabulary.groups import group_of, rank, size, synchronise
 from cuda_lsp.ir.atomics import AtomicOp
@@ -102,8 +103,11 @@ def barrier_member(call: Call, this: Place) -> Value:
         _object(call, at, BarrierPhase.WAIT)
     elif call.name == "wait_parity":
         _object(call, at, BarrierPhase.WAIT, parity=expressions.scalar(call.low, given[0]))
+    elif call.name in ("try_wait", "try_wait_parity"):
+        parity = expressions.scalar(call.low, given[0]) if given else None
+        return attempt(call.low, call.node, construct, at, parity)
     else:
-        return _named(call, construct, "a wait that may give up is not modelled")
+        return _named(call, construct, "this operation is not modelled")
     return call.nothing()
 
 

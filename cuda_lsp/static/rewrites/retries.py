@@ -31,10 +31,8 @@ from cuda_lsp.ir.program import Expr, Stmt, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import (
     assigned,
-    expressions,
     inside,
     root_array,
-    subexpressions,
     used,
     variables,
     walk,
@@ -44,7 +42,7 @@ from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.rewrites.retry_rounds import Cell, Retry, followed
-from cuda_lsp.static.rewrites.values import substituted
+from cuda_lsp.static.rewrites.values import highest, substituted
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _GRANTED = "a compare-and-swap checks the plain read that it begins with"
@@ -80,7 +78,7 @@ class _Rewriter:
 
     def __attrs_post_init__(self) -> None:
         self.once = assigned_once(self.facts.statements)
-        self.numbers = itertools.count(_highest(self.kernel) + 1)
+        self.numbers = itertools.count(highest(self.kernel) + 1)
 
     def statements(self, body: Sequence[Stmt], before: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """``before``: what a thread has come by in this round of the loops around it."""
@@ -236,14 +234,6 @@ def _succeeding(body: Sequence[Stmt], retry: Retry) -> tuple[Stmt, ...]:
         if isinstance(result[-1] if result else None, ir.Leave):
             break
     return tuple(result)
-
-
-def _highest(kernel: ir.Kernel) -> int:
-    """The greatest number that a variable or an unknown value has."""
-    parts = subexpressions(expressions(kernel.body))
-    numbers = [e.id for e in parts if isinstance(e, (Var, ir.Unknown))]
-    numbers += [v.id for s in walk(kernel.body) if (v := assigned(s)) is not None]
-    return max([*numbers, *(p.id for p in kernel.params)], default=0)
 
 
 def _marked(body: Sequence[Stmt], guesses: set[int]) -> tuple[Stmt, ...]:
