@@ -76,7 +76,7 @@ class Run:
 
 
 def started(folder: Path, barrier: str, tells: bool = True, extra: tuple[str, ...] = ()) -> Run:
-    """The program as it is when it has been loaded. ``tells``: where its functions lie; ``extra``: of nvcc."""
+    """The program when it has been loaded. ``tells``: where its functions lie; ``extra``: of nvcc."""
     text, path = POINTERS.replace("BARRIER", barrier).replace("ROUNDS", "1"), folder / "program.cu"
     path.write_text(text)
     options, toolkit = CompileOptions(arch="sm_75", extra=extra), find_toolkit()
