@@ -19,6 +19,7 @@ from pathlib import Path
 from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import (
+    NEWER,
     RELOCATABLE,
     CompiledModule,
     CompileError,
@@ -177,6 +178,8 @@ class _Check:
         try:
             return made(job.options)
         except CompileError as error:
+            if error.needs_newer and job.options.arch != NEWER:
+                return made(evolve(job.options, arch=NEWER))
             if not error.needs_linking:
                 raise
         return made(evolve(job.options, extra=(*job.options.extra, RELOCATABLE)))
@@ -186,6 +189,8 @@ class _Check:
     ) -> CheckResult:
         job, entry = self.job, _entry(self.job, plain)
         plain, sites = with_releases(plain, sites_of(plain, entry), job.releases)
+        if plain.arch != job.options.arch:
+            notes = (*notes, f"compiled for {plain.arch}: the file uses what {job.options.arch} lacks")
         if not job.watch:
             notes = (*notes, PRUNED)
         elif (watch := watched(job, sites)) is not None:

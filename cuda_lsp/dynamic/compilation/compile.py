@@ -35,6 +35,8 @@ _FORMAT = 5
 _SECONDS = 120.0
 RELOCATABLE = "-rdc=true"  # what nvcc is told where device code is linked
 _SEPARATE = "requires separate compilation mode"
+_TOO_OLD = "is not supported for this GPU architecture"
+NEWER = "sm_90"  # which has clusters
 _ERROR = re.compile(
     r"(?P<path>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
 )
@@ -73,6 +75,11 @@ class CompileError(Exception):
     def needs_linking(self) -> bool:
         """Whether it lacks nothing but ``RELOCATABLE``: kernels launch kernels there."""
         return all(_SEPARATE in error.message for error in self.errors)
+
+    @property
+    def needs_newer(self) -> bool:
+        """Whether it uses what the architecture lacks, and nothing else is wrong: clusters."""
+        return all(_TOO_OLD in error.message for error in self.errors)
 
 
 @define(eq=False, slots=False)
