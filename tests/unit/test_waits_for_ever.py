@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.model import Code, Finding, Status
+from cuda_lsp.model import Code, Finding, KernelReport, Status, Verdict
 from cuda_lsp.repair import RepairKind
 from cuda_lsp.static.analyze import check_text
 from tests.mending import mended, races
@@ -111,3 +111,92 @@ void f(int* out, int* in) { k<<<1, 64>>>(out, in); }
     assert {f.code for f in check_text(PATH, text).findings} >= {Code.BARRIER_DIVERGENCE, Code.SHARED_RACE}
     found = mended(text)
     assert stuck(found.text) and Code.SHARED_RACE in races(found.report)
+
+
+_OBJECTS = """#include <cuda/barrier>
+using Bar = cuda::barrier<cuda::thread_scope_block>;
+__global__ void k(const float* in, float* out, int tiles) {
+  __shared__ Bar full, empty;
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  if (t == 0) { init(&full, 128); init(&empty, 128); }
+  __syncthreads();
+  if (t < 64) {
+    for (int k = 0; k < tiles; ++k) { s[t] = in[k * 64 + t]; full.arrive_and_wait(); EMPTY }
+  } else {
+    float a = 0;
+    for (int k = 0; k < tiles; ++k) { full.arrive_and_wait(); a += s[127 - t]; EMPTY }
+    out[blockIdx.x * 64 + t - 64] = a;
+  }
+}
+void g(const float* in, float* out, int tiles) { k<<<16, 128>>>(in, out, ARGUMENT); }
+"""
+
+
+def fed(empty: str = "empty.arrive_and_wait();", argument: str = "tiles") -> KernelReport:
+    report = check_text(PATH, _OBJECTS.replace("EMPTY", empty).replace("ARGUMENT", argument))
+    assert not report.errors
+    return report.kernels[0]
+
+
+@pytest.mark.parametrize("argument", ["tiles", "8"])
+def test_arrivals_at_several_places_make_one_phase(argument: str) -> None:
+    """How often each of two loops runs was decided apart: one of them was said to wait for ever."""
+    assert not [f for f in fed(argument=argument).findings if f.code is Code.BARRIER_DIVERGENCE or f.certain]
+
+
+@pytest.mark.parametrize("argument", ["tiles", "8"])
+def test_a_phase_of_the_whole_block_orders_no_place_of_one_part_with_one_that_comes_later(
+    argument: str,
+) -> None:
+    """Without ``empty`` the next tile is stored too early: the solver took a place for a barrier of all."""
+    kernel = fed(empty="", argument=argument)
+    assert kernel.verdict is not Verdict.RACE_FREE
+    assert not [f for f in kernel.findings if f.code is Code.BARRIER_DIVERGENCE]
+    assert argument == "tiles" or kernel.verdict is Verdict.RACY
+
+
+def test_a_place_that_others_never_come_to_is_told() -> None:
+    text = _OBJECTS.replace("EMPTY", "").replace("ARGUMENT", "8")
+    loop = "{ full.arrive_and_wait(); a"
+    assert loop in text
+    (found,) = stuck(text.replace(loop, "{ a"))
+    assert found.status is Status.PROVED and "64 come" in found.message
+
+
+_STAGES = """#include <cooperative_groups.h>
+#include <cuda/pipeline>
+namespace cg = cooperative_groups;
+__global__ void k(const float* in, float* out, int rows) {
+  __shared__ float s[2][128];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto block = cg::this_thread_block();
+  auto pipe = cuda::make_pipeline(block, &state);
+  float a = 0;
+  for (int r = 0, f = 0; r < rows; ++r) {
+    for (; f < rows && f < r + 2; ++f) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(block, s[f & 1], in + (blockIdx.x * rows + f) * 128, sizeof(float) * 128, pipe);
+      pipe.producer_commit();
+    }
+    pipe.consumer_wait();
+    a += s[r & 1][127 - threadIdx.x];
+    pipe.consumer_release();
+  }
+  out[blockIdx.x * 128 + threadIdx.x] = a;
+}
+void g(const float* in, float* out, int rows) { k<<<16, 128>>>(in, out, rows); }
+"""
+
+
+def test_stages_that_an_inner_loop_fills_ahead_are_not_said_to_stay_empty() -> None:
+    assert not stuck(_STAGES)
+
+
+def test_a_stage_that_nobody_fills_is_told() -> None:
+    loop = "for (; f < rows && f < r + 2; ++f) {"
+    assert loop in _STAGES
+    text = _STAGES.replace(loop, "if (rows < 0) {").replace(
+        "<<<16, 128>>>(in, out, rows)", "<<<16, 128>>>(in, out, 4)"
+    )
+    assert any(f.status is Status.PROVED for f in stuck(text))

@@ -78,6 +78,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
             break
         if total >= machine.budget.rounds:
             line = loop.site.range.start.line
+            machine.path.cut = True
             machine.trace.not_decided(f"line {line}: more than {machine.budget.rounds} rounds of a loop")
             break
         if shape.idle and first:  # many more rounds, and nobody has anything to do with them
@@ -316,6 +317,7 @@ def _widen(machine: Execution, loop: Loop, shape: LoopShape) -> None:
 
 def _unfinished(machine: Execution, loop: Loop, condition: Data) -> None:
     line = loop.site.range.start.line
+    machine.path.cut = True
     machine.trace.not_decided(f"line {line}: how often the loop runs depends on data ({condition.reason})")
 
 

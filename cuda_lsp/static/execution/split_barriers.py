@@ -269,11 +269,15 @@ class SplitBarriers:
             if full and phase not in bound:
                 block.base.add(phase)
         stuck = replay.stuck()
-        if stuck is None and not block.lost:
+        if stuck is None and not block.lost and machine.path.counted:
             self._judge_late(machine, b, replay)
         if stuck is None or block.lost:
             return
         thread, operation, phase = stuck
+        if not machine.path.counted:
+            where = f"line {operation.barrier.site.range.start.line}: `{operation.barrier.site.text}`"
+            machine.trace.not_decided(f"{where}: whether as many arrive as its barrier counts is not known")
+            return
         key, number = self.phases.places[phase]
         expected, arrived = self.phases.states[key].expected(number), self.phases.filled[phase].arrived
         if operation.barrier.scope is BarrierScope.NAMED:

@@ -198,6 +198,18 @@ class Path:
     """What barriers of some threads order, by block and interval."""
     ended: dict[int, int] = field(factory=dict[int, int])
     """Blocks in which somebody waits for ever, and in which interval: later ones are never reached."""
+    cut: bool = False
+    """A loop was left before its condition said so."""
+
+    @property
+    def counted(self) -> bool:
+        """How often each place is passed is as some arguments and contents have it.
+
+        One condition may come out either way. Several may hang together (``k < tiles`` in two loops), which
+        no path knows of.
+        """
+        return not self.cut and len(self.choices) < 2
+
     blurred: str | None = None
     """Why nobody knows what orders the threads of a block."""
     locks: list[LockEvent] = field(factory=list[LockEvent])

@@ -196,7 +196,7 @@ class Walker(Memory):
         if s.phase is BarrierPhase.BIND:
             self.events.append(CopyEvent(self.guard, bound=True))
             return None
-        if self.objects.whole(s):
+        if self.objects.whole(s) and t.level_of(self.guard) <= Level.BLOCK:  # else others meet elsewhere
             return evolve(s, scope=BarrierScope.BLOCK)
         self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         return None
