@@ -73,7 +73,10 @@ class Pair:
 
 @frozen(eq=False)
 class _Open:
+    """``root``: the access as it was when it came up, which what is known of it since leaves alone."""
+
     access: Access
+    root: Access
     separators: tuple[Separator, ...] = ()
     old: bool = False
     published: bool = False
@@ -184,7 +187,9 @@ class _Pairing:
                 opened = self._close(event, t.substitute(event.guard, mapping, memo), mapping, opened)
             elif isinstance(event, CopyEvent):
                 guard = t.substitute(event.guard, mapping, memo)
-                opened = [_copied(e, event, guard) for e in opened]
+                opened = [copied for e in opened for copied in _copied(e, event, guard)]
+                if len(opened) > budgets.MOST_PAIRS:
+                    raise TooManyPairs("the kernel has too many copies under way for the solver")
             elif isinstance(event, TicketEvent):
                 opened = [evolve(e, published=True) for e in opened]
             else:
@@ -215,8 +220,8 @@ class _Pairing:
             if entry.groups is not None and entry.access.array is mine.array:
                 self._own_copy(entry.access, mine)
         if emit_new and not mine.team:
-            self._pair(_Open(mine), mine)
-        opened.append(_Open(mine, groups=0 if mine.copying else None))
+            self._pair(_Open(mine, mine), mine)
+        opened.append(_Open(mine, mine, groups=0 if mine.copying else None))
 
     def _own_copy(self, copy: Access, mine: Access) -> None:
         """The thread touches what it may be copying itself; where a group copies, it meets the others."""
@@ -328,8 +333,8 @@ class _Pairing:
         next_runs = t.substitute(loop.runs, following)
         aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in end]
         after_next = self.process(loop.events, following, list(aged), False, condition)
-        known = {id(e.access) for e in aged}
-        survivors = [e for e in after_next if id(e.access) in known and not _surely_closed(e, next_runs)]
+        known = {id(e.root) for e in aged}
+        survivors = [e for e in after_next if id(e.root) in known and not _surely_closed(e, next_runs)]
         if survivors:  # some round may pass no barrier: they meet every later round as well
             later = self._iterator(loop, Level.GRID)
             far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
@@ -350,10 +355,10 @@ class _Pairing:
 
         Its pairs with what was open before are known: it followed a completed round.
         """
-        old = {id(e.access) for e in opened if e.old}
+        old = {id(e.root) for e in opened if e.old}
         young = [evolve(e, old=False) for e in opened]
         found = self.process(loop.events, mapping, young, False, condition)
-        return [evolve(e, old=id(e.access) in old) for e in found]
+        return [evolve(e, old=id(e.root) in old) for e in found]
 
 
 def _while(entry: _Open, runs: Term) -> _Open:
@@ -361,15 +366,23 @@ def _while(entry: _Open, runs: Term) -> _Open:
     return entry if entry.groups is None else _when(entry, runs)
 
 
-def _copied(entry: _Open, event: CopyEvent, guard: Term) -> _Open:
-    """An open copy behind a commit, a wait, or what binds it to a barrier."""
-    if entry.groups is None or not t.implies(entry.access.guard, guard):
-        return entry
+def _copied(entry: _Open, event: CopyEvent, guard: Term) -> list[_Open]:
+    """An open copy behind a commit, a wait, or what binds it to a barrier, which happens when ``guard``.
+
+    Where its own guard leaves open whether that happens there are two: where it does, where it does not.
+    """
+    if entry.groups is None:
+        return [entry]
     if event.bound:
-        return evolve(entry, bound=True)
-    if event.pending is None:
-        return evolve(entry, groups=entry.groups + 1)
-    return evolve(entry, groups=None) if entry.groups > event.pending else entry
+        moved = evolve(entry, bound=True)
+    elif event.pending is None:
+        moved = evolve(entry, groups=entry.groups + 1)
+    else:
+        moved = evolve(entry, groups=None) if entry.groups > event.pending else entry
+    if moved is entry or t.implies(entry.access.guard, guard):
+        return [moved]
+    parts = [_when(moved, guard), _when(entry, t.not_(guard))]
+    return [part for part in parts if part.access.guard is not t.FALSE]
 
 
 def _when(entry: _Open, condition: Term) -> _Open:
