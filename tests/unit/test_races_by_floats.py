@@ -52,6 +52,9 @@ RACY = [
     "if (x[i] > 1) { int k = atomicAdd(count, 1); out[k] = i; out[k + 1] = -i; }",
     "int e = i; if (e < n) atomicMin(&d[to[e]], d[from[e]] + 1);",
     "if (text[i] == 'q' && text[i + 1] == 'u') *out = i;",
+    # one of several locks, taken by what says nothing of the place
+    "int l = from[i] >> 8 & 63; bool done = false; while (!done) if (atomicCAS(&d[l], 0, 1) == 0) {"
+    " __threadfence(); out[from[i] & 255] += 1; __threadfence(); atomicExch(&d[l], 0); done = true; }",
 ]
 
 
