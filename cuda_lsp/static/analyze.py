@@ -471,8 +471,10 @@ class Analyzer:
             open_ = is_open(first, kernel)
             may_matter = open_ or first.cut or may_open(first, kernel)  # what threads store
             may_matter = may_matter or (kernel.judges_floats and not first.decided)
-            if (open_ and not first.cut) or (may_matter and pace.whole):
+            if may_matter and pace.whole:
                 kernel = _with_values(kernel, translation, source)
+            elif open_ and not first.cut:
+                kernel = _followed(kernel, translation, source)
             if open_ and not first.cut:
                 first = with_stored_values(first, kernel, settings, until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
@@ -487,7 +489,7 @@ class Analyzer:
             self._reports[key] = KeptReport(
                 kernel, source.base_name, source.identity, first, first.report, line
             )
-            if may_matter and kernel.followed is None:
+            if may_matter and not pace.whole and (kernel.followed is None or kernel.judges_floats):
                 self._unfollowed[key] = translation, source
         return None
 
@@ -579,10 +581,14 @@ def _program(
     return with_critical_sections(with_retries(with_grid_barriers(with_waits(lowered))))
 
 
+def _followed(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:
+    followed = kernel.followed or _program(translation, source, valued=True)
+    return evolve(kernel, followed=followed)
+
+
 def _with_values(kernel: Kernel, translation: Translation, source: KernelSource) -> Kernel:
-    followed = _program(translation, source, valued=True)
     computed = _program(translation, source, computed=True) if kernel.judges_floats else None
-    return evolve(kernel, followed=followed, computed=computed)
+    return evolve(_followed(kernel, translation, source), computed=computed)
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

@@ -90,3 +90,29 @@ def test_numbers_that_keep_threads_apart_accuse_nobody(body: str) -> None:
 def test_what_races_is_not_called_race_free(body: str) -> None:
     (kernel,) = checked(body).kernels
     assert kernel.verdict.value != "race-free"
+
+
+OTHER_LOCK = """__global__ void raise(const int* key, int* lock, int* bucket, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int b = key[i] & 255, l = key[i] >> 8 & 63;
+  for (bool done = false; !done;) {
+    if (atomicCAS(&lock[LOCK], 0, 1) == 0) {
+      __threadfence();
+      bucket[b] += 1;
+      __threadfence();
+      atomicExch(&lock[LOCK], 0);
+      done = true;
+    }
+  }
+}
+void f(int* k, int* l, int* b) { raise<<<40, 128>>>(k, l, b, 5000); }
+"""
+
+
+@pytest.mark.parametrize(("lock", "status"), [("l", Status.CONDITIONAL), ("b", None)])
+def test_a_replay_asks_nothing_of_what_an_atomic_finds(lock: str, status: Status | None) -> None:
+    report = check_text(Path("k.cu"), OTHER_LOCK.replace("LOCK", lock), Settings(solver_budget=20_000))
+    (kernel,) = report.kernels
+    certain = {f.status for f in kernel.findings if f.code in RACES and f.status is not Status.POSSIBLE}
+    assert certain == ({status} if status else set())

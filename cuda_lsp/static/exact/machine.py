@@ -228,15 +228,15 @@ class Machine:
             if isinstance(value, (int, float)) and (base, start) in memory.initially:
                 t.asked[array, start] = value
             return value
-        if i.slot is not None:
-            found = memory.load(base, array, start, i.type)
-            if isinstance(found, (int, float)) and (base, start) in memory.initially:
-                t.drawn[array, start] = found
+        untouched = memory.is_untouched(base, start)
         operands = [operand(t) for operand in i.operands]
         row, type, known = i.atomic, i.type, not t.chosen
-        return memory.update(
+        found = memory.update(
             base, array, start, type, lambda old: _updated(row, old, operands, type) if known else None
         )
+        if untouched and i.slot is not None and isinstance(found, (int, float)):
+            t.drawn[array, start] = found
+        return found
 
 
 def _updated(row: AtomicRow, old: Value, operands: Sequence[Value], type: Type) -> Value:

@@ -63,6 +63,10 @@ class Memory:
         width, value = cells.get(offset, (0, None))
         return read_as(value, type) if width == size else None
 
+    def is_untouched(self, base: Hashable, offset: int) -> bool:
+        """Nobody wrote there since the kernel started."""
+        return offset not in self.cells.get(base, {}) or (base, offset) in self.initially
+
     def store(self, base: Hashable, offset: int, size: int, value: Value) -> None:
         """``size`` bytes are written; ``value`` None: nobody knows with what."""
         size = max(size, 1)

@@ -101,8 +101,9 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
         return False  # what orders others
     data = [flow.arrays_in(x.told, flow.told) for x in (a, b)]
-    if data[0] & flow.counters == data[1] & flow.counters:
-        data = [arrays - flow.counters for arrays in data]
+    counters = (data[0] | data[1]) & flow.counters
+    if len(counters) == 1 and counters <= data[0] & data[1]:  # of two nobody knows how far apart they begin
+        data = [arrays - counters for arrays in data]
     if not any(data):
         return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & ascending_arrays(flow.slice.kernel)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
