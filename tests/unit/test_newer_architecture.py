@@ -16,7 +16,12 @@ from cuda_lsp.cli import main
 pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
 
 CLUSTERS = """
+#include <cooperative_groups.h>
 __global__ void __cluster_dims__(2, 1, 1) paired(int* out) { out[blockIdx.x * 32 + threadIdx.x] = 1; }
+__global__ void __cluster_dims__(2, 1, 1) waits(int* out) {
+    cooperative_groups::this_cluster().sync();
+    out[blockIdx.x * 32 + threadIdx.x] = 1;
+}
 __global__ void plain(int* out) {
     __shared__ int s[32];
     s[threadIdx.x] = 1;

@@ -230,6 +230,7 @@ def test_a_program_s_objects_tell_where_their_functions_lie(tmp_path: Path, relo
     said = ran_on_no_gpu(tmp_path, program, ())
     assert f"variable clsp_functions0 {8 * len(names)}" in said
     assert "launch _Z5givenPiPFiiE 1 64" in said
+    assert "launch _Z5tablePii 1 64" in said  # a name of the program, whatever we add
 
 
 @pytest.mark.usefixtures("own_cache")

@@ -78,8 +78,8 @@ class CompileError(Exception):
 
     @property
     def needs_newer(self) -> bool:
-        """Whether it uses what the architecture lacks, and nothing else is wrong: clusters."""
-        return all(_TOO_OLD in error.message for error in self.errors)
+        """Whether it uses what the architecture lacks, by whatever names: clusters."""
+        return any(_TOO_OLD in error.message for error in self.errors)
 
 
 @define(eq=False, slots=False)

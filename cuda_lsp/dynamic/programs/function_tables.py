@@ -19,7 +19,7 @@ from cuda_lsp.dynamic.ptx.reader import read_module
 
 _PTX, _STUB = re.compile(r'-o "([^"]*\.ptx)"'), re.compile(r'--stub_file_name "([^"]*)"')
 _REGISTERS = re.compile(r"static void __nv_cudaEntityRegisterCallback\(\s*void \*\*(\w+)\)\s*\{")
-_REGISTER = 'static char table; __cudaRegisterVar({0}, &table, (char*)"{1}", "{1}", 0, {2}, 0, 0);'
+_REGISTER = 'static char clsp_told; __cudaRegisterVar({0}, &clsp_told, (char*)"{1}", "{1}", 0, {2}, 0, 0);'
 
 
 def table_name(number: int) -> str:
