@@ -200,8 +200,8 @@ OPEN = frozenset(
         "draw_one_slot",
     ]
 )
-"""What may be neither accused nor cleared. On a quick machine 53 broken ones of 964 and 86 of 967 others are; the
-rest of these names are decided there, and not where processor time runs out."""
+"""What may be neither accused nor cleared. On a quick machine 53 broken ones of 964 and 86 of 967 others are;
+the rest of these names are decided there, and not where processor time runs out."""
 
 
 @frozen
