@@ -77,13 +77,6 @@ def test_the_races_of_a_fixture_are_seen_and_no_others(case: Case) -> None:
 ENDLESS = {"roots_to_other_array"}
 """Kernels that random contents keep in a loop for ever: they follow parents to a root."""
 
-PLAINLY_GIVEN_BACK = {
-    "a_block_s_lock_given_back_through_a_pointer", "a_lock_for_every_fourth_block",
-    "given_back_by_a_function", "given_back_through_a_pointer", "taken_and_given_back_through_a_choice",
-}  # fmt: skip
-"""A plain store behind a fence gives a lock back, says the static side; for the detector it races with the
-``atomicCAS`` of who waits, as the memory model has it."""
-
 NOT_EMULATED = {"matrices", "wraps"}
 """Instructions of tensor cores, which the emulator names as missing; grids of millions of blocks."""
 
@@ -104,7 +97,7 @@ def test_labelled_kernels_behave_as_labelled(path: Path) -> None:
         found = seen(kernel)
         diverges = Code.BARRIER_DIVERGENCE in {f.code for f in kernel.findings}
         # An example run need not meet the data or the blocks that a race needs; it must not invent one.
-        if label.label == "race-free" and found and label.kernel not in PLAINLY_GIVEN_BACK:
+        if label.label == "race-free" and found:
             wrong.append(f"{label}: false {sorted(found)}")
         if label.label == "diverges" and not diverges:
             wrong.append(f"{label}: no divergence seen")

@@ -35,6 +35,8 @@ _MEMORY = re.compile(r"\[\s*([A-Za-z_$][\w$]*)\s*(\+\s*\d+\s*)?\]")
 
 def with_program_pointers(module: PtxModule, addresses: Mapping[str, int]) -> PtxModule:
     """``addresses``: in the program, of functions and of variables in global memory that hold some."""
+    if not addresses:
+        return module
     functions = {name: addresses[name] for name in sorted(pointed_to(module)) if name in addresses}
     tables = {name: at for name, at in addresses.items() if name in module.variables}
     if not functions and not tables:

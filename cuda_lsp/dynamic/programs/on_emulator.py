@@ -76,6 +76,9 @@ class Host:
     _sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
         factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
     )
+    _watched: dict[tuple[str, bool], tuple[CompiledModule, tuple[PtxSite, ...]]] = field(
+        factory=dict[tuple[str, bool], tuple[CompiledModule, tuple[PtxSite, ...]]]
+    )
 
     def __attrs_post_init__(self) -> None:
         for pair in self.modules:
@@ -231,9 +234,9 @@ class Host:
         backwards: bool = False,
     ) -> RunOutcome:
         checked = banks or compiled is self.instances.homes[call.entry][0]
-        sites = self._sites_of(compiled, call.entry) if checked else ()
-        if kernel is not None:
-            compiled, sites = with_releases(compiled, sites, kernel.releases)
+        sites: tuple[PtxSite, ...] = ()
+        if checked:
+            compiled, sites = self._as_watched(compiled, call.entry, kernel)
         request = KernelRun(
             ptx=compiled.ptx,
             entry=call.entry,
@@ -265,6 +268,16 @@ class Host:
         if key not in self._sites:
             self._sites[key] = sites_of(compiled, entry)
         return self._sites[key]
+
+    def _as_watched(
+        self, compiled: CompiledModule, entry: str, kernel: ProgramKernel | None
+    ) -> tuple[CompiledModule, tuple[PtxSite, ...]]:
+        """A kernel's code and sites with its locks' releases, made once for all of its launches."""
+        key = (entry, compiled is self.instances.homes[entry][0])
+        if key not in self._watched:
+            releases = kernel.releases if kernel is not None else ()
+            self._watched[key] = with_releases(compiled, self._sites_of(compiled, entry), releases)
+        return self._watched[key]
 
 
 def _all(call: Call) -> range:

@@ -15,7 +15,16 @@ from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, VarPlace, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
-from cuda_lsp.frontend.vocabulary.assembly import Assembly, number, operand, parse, parts_of, protect, width
+from cuda_lsp.frontend.vocabulary.assembly import (
+    Assembly,
+    index_of,
+    number,
+    operand,
+    parse,
+    parts_of,
+    protect,
+    width,
+)
 from cuda_lsp.frontend.vocabulary.attempts import attempt
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
@@ -176,9 +185,9 @@ def _compare(
 
 def _forget(rest: str, given: dict[int, Expr]) -> None:
     """What an instruction writes is no longer what it was."""
-    target = re.fullmatch(r"%(\d+)", parts_of(rest)[0])
+    target = index_of(parts_of(rest)[0])
     if target is not None:
-        given.pop(int(target.group(1)), None)
+        given.pop(target, None)
 
 
 def _choose(
@@ -191,14 +200,14 @@ def _choose(
 ) -> None:
     """``selp.b32 %0, 1, 0, p`` makes a number of a predicate."""
     parts, type = parts_of(rest), width(name)
-    target = re.fullmatch(r"%(\d+)", parts[0])
+    target = index_of(parts[0])
     condition = predicates.get(parts[-1])
     if not name.startswith("selp.") or len(parts) != 4 or target is None or condition is None:
         return
     arms = [operand(part, assembly, values) for part in parts[1:3]]
     if isinstance(type, Int) and all(is_expr(arm) and isinstance(arm.type, Int) for arm in arms):
         then, otherwise = (cast(arm, type) for arm in arms if is_expr(arm))
-        given[int(target.group(1))] = select(condition, then, otherwise, type)
+        given[target] = select(condition, then, otherwise, type)
 
 
 def _move(
@@ -223,9 +232,9 @@ def _move(
     address = low.pointer(source)
     if not isinstance(stripped(address).type, Pointer):
         return
-    target = re.fullmatch(r"%(\d+)", parts[0])
+    target = index_of(parts[0])
     if target is not None:
-        given[int(target.group(1))] = address
+        given[target] = address
     else:
         registers[parts[0]] = address
 
@@ -289,9 +298,9 @@ def _instruction(
     elif name.startswith("ldmatrix"):
         low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
     elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:
-        target = re.fullmatch(r"%(\d+)", parts[0])
+        target = index_of(parts[0])
         if target is not None:
-            given[int(target.group(1))] = _SPECIAL[parts[1]]
+            given[target] = _SPECIAL[parts[1]]
     elif name.startswith("prefetch"):
         return
     elif name.startswith(_MEMORY):
@@ -403,11 +412,11 @@ def _load(
 ) -> None:
     type = width(name)
     pointer = _address(low, rest, assembly, values, node)
-    target = re.fullmatch(r"%(\d+)", parts[0])
+    target = index_of(parts[0])
     var = low.var("", type) if isinstance(type, Int) and target is not None else None
     low.emit(Load(var, pointer, type, low.site(node), ".volatile" in name, ".nc" in name))
     if var is not None and target is not None:
-        given[int(target.group(1))] = var
+        given[target] = var
 
 
 def _asynchronous_copy(

@@ -77,14 +77,20 @@ def parts_of(operands: str) -> list[str]:
     return [*parts, operands[first:].strip()]
 
 
+def index_of(text: str) -> int | None:
+    """Which operand of the statement is meant (``%3``); None: a register or a number."""
+    match = re.fullmatch(r"%(\d+)", text.strip())
+    return int(match.group(1)) if match is not None else None
+
+
 def operand(text: str, assembly: Assembly, values: list[Value]) -> Value | None:
     """What an operand stands for, of the statement's inputs and of numbers."""
-    match = re.fullmatch(r"%(\d+)", text.strip())
-    if match is None:
+    index = index_of(text)
+    if index is None:
         value = number(text)
         return None if value is None else Const(value, UINT32)
-    index = int(match.group(1)) - assembly.outputs
-    return values[index] if 0 <= index < len(values) else None
+    given = index - assembly.outputs
+    return values[given] if 0 <= given < len(values) else None
 
 
 def number(text: str) -> int | None:
