@@ -15,6 +15,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.validate import violations
+from cuda_lsp.static import work
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -30,6 +31,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 def pytest_configure(config: pytest.Config) -> None:
     """No process of the tests may be too large."""
     config.pluginmanager.register(Sizes(), "most resident")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobody_waits() -> None:
+    """As on the command line: a slow machine decides what a fast one does."""
+    work.take_time()
 
 
 @pytest.fixture

@@ -223,7 +223,9 @@ def _accesses(text: str) -> set[str]:
     found, begin, depth = set[str](), 0, 0
     for at, letter in enumerate(text):
         depth += letter == "["
-        if depth == 0 and not (letter.isalnum() or letter in "_.]*"):
+        if depth == 0 and text[at - 1 : at] == "]" and (letter.isalnum() or letter == "_"):
+            begin = at
+        elif depth == 0 and not (letter.isalnum() or letter in "_.]*"):
             begin = at + 1
         elif letter == "]":
             depth -= 1

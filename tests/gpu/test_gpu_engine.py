@@ -415,7 +415,8 @@ MEETS = [("grid.sync();", False), ("if (gridDim.x > 1u << 30) grid.sync();", Tru
 def test_a_grid_too_large_to_run_at_once_is_checked_as_a_smaller_one(
     engine: GpuEngine, tmp_path: Path, between: str, racy: bool
 ) -> None:
-    outcome = outcome_of(engine, run_of(tmp_path, STRIDES % between, OUT, grid=1 << 16, shared=256))
+    run = run_of(tmp_path, STRIDES % between, OUT, grid=1 << 16, shared=256, deadline=120.0)
+    outcome = outcome_of(engine, run)
     assert bool(outcome.races) == racy
     assert outcome.blocks_checked < outcome.blocks_total == 1 << 16
     (told,) = (text for text in outcome.not_covered if "at once" in text)

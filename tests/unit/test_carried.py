@@ -10,7 +10,7 @@ import pytest
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status, Verdict
-from cuda_lsp.static import carried
+from cuda_lsp.static import budgets, carried
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.carried import Edit
 
@@ -319,7 +319,10 @@ def test_a_racy_kernel_does_not_take_the_verdict_of_another_of_its_name() -> Non
 
 
 @pytest.mark.parametrize("settled", [True, False])
-def test_the_call_that_leads_to_a_finding_goes_with_its_code(settled: bool) -> None:
+def test_the_call_that_leads_to_a_finding_goes_with_its_code(
+    settled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "TYPING_S", 10.0)  # where nothing is known of a text before, this one tells
     text = TEXT.replace(
         "// rows of a matrix", "__device__ void put(float* p, float v) { p[threadIdx.x * 2] = v; }"
     )

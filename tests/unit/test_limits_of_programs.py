@@ -161,11 +161,13 @@ int main() {
 @needs_nvcc
 def test_the_memory_of_a_gpu_is_limited(tmp_path: Path):
     """The program's own runtime refuses, with the error of a device that has no more."""
-    source = (resources.files("cuda_lsp.dynamic.programs") / "standin" / "hooks.cpp").read_text()
+    folder = resources.files("cuda_lsp.dynamic.programs") / "standin"
+    libraries, source = ((folder / name).read_text() for name in ("libraries.cpp", "hooks.cpp"))
+    libraries = f'#define CLSP_FOLDER "{tmp_path}/"\n#define CLSP_LIBRARIES\n{libraries}'
     defined = ("cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocHost", "cudaFree")
     others = [name for name in _WRAPPED.findall(source) if name not in defined]
     stubs = "".join(f"int __real_{name}() {{ return 0; }}\n" for name in others)
-    (tmp_path / "hooks.cpp").write_text(source)
+    (tmp_path / "hooks.cpp").write_text(libraries + source)
     (tmp_path / "main.cpp").write_text(HARNESS % stubs)
     nvcc = str(find_toolkit().nvcc)
     subprocess.run([nvcc, "-std=c++17", "main.cpp", "hooks.cpp", "-o", "main"], cwd=tmp_path, check=True)

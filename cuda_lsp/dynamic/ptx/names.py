@@ -18,7 +18,7 @@ HASH = "00000000"
 _HASHED = re.compile(r"(_INTERNAL_|_GLOBAL__N__|__nv_static_\d+__)[0-9a-f]{8}(?=_\d+_)")
 _TEMPORARY = re.compile(r"(tmpxft_)[0-9a-f]{8}(?=_)")  # CUDA 11 and older name their own files
 _ANONYMOUS = re.compile(r"(?<!\d)\d+_GLOBAL__N__[0-9a-f]{8}_\d{1,9}_\w{1,400}?_[0-9a-f]{8}")
-_TAG = re.compile(r"\[abi:[^\]]*\]")  # of compilers, not of the source
+_TAG = re.compile(r"\[abi:[^\[\]]*\]")  # of compilers, not of the source
 _LIBRARY = re.compile(r"\$library(\d+)\Z")
 _OPENING, _CLOSING = "<([{", ">)]}"
 

@@ -54,7 +54,7 @@ from cuda_lsp.model import Scope
 # Of an instruction on one line, with one space at most between its words.
 _INSTRUCTION = re.compile(r"\A(?:@(!?)(%?\w+) )?([a-z][\w.:]*) ?(.*)\Z", re.S)
 _JUMP = re.compile(r"\bbra\b")
-_LABELED = re.compile(r"([\w$%=]+) ?:(?!:)")
+_LABELED = re.compile(r"(?<![\w$%=])([\w$%=]+) ?:(?!:)")
 _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
 _END = re.compile(r"[;\n{}]")
 _ADDRESS = re.compile(r"\[ ?(%\d+) ?(?:\+ ?(-?\w+))? ?\]")

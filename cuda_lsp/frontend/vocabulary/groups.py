@@ -52,7 +52,7 @@ _TYPES = {
     "coalesced_group": BarrierScope.COALESCED,
     "cluster_group": BarrierScope.CLUSTER,
 }
-_TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)U?(?:, (.*))?>")
+_TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)U?(?:, |>)")
 _MAKERS = frozenset(
     {
         "this_thread_block",
@@ -101,14 +101,14 @@ def group_of_type(info: TypeInfo) -> Group | None:
     tile = _TILE.match(name)
     if tile is not None:
         size = int(tile.group(1))
-        return Group(BarrierScope.TILE, size, within=_whole_of(size, tile.group(2)))
+        return Group(BarrierScope.TILE, size, within=_whole_of(size, name[tile.end() : -1]))
     scope = _TYPES.get(name.rsplit("::", 1)[-1])
     return Group(scope) if scope is not None else None
 
 
-def _whole_of(size: int, parent: str | None) -> int | None:
-    """What a tile is part of (``Group.within``), by the type of its parent."""
-    if parent is None or parent == "void":  # no longer known, but that only blocks have whole warps
+def _whole_of(size: int, parent: str) -> int | None:
+    """What a tile is part of (``Group.within``), by the type of its parent; an empty one is not told."""
+    if parent in ("", "void"):  # no longer known, but that only blocks have whole warps
         return 0 if size >= WARP_SIZE else None
     tile = _TILE.match(parent)
     return int(tile.group(1)) if tile is not None else 0

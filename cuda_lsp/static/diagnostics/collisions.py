@@ -28,7 +28,7 @@ from cuda_lsp.static.diagnostics.footprints import (
 from cuda_lsp.static.execution import barrier_replay, critical_steps
 from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.trace import Access, spread_out
-from cuda_lsp.static.execution.values import Data, Flags, Spread, Value, distinct
+from cuda_lsp.static.execution.values import Data, Flags, Spread, Value
 
 Ints = NDArray[np.int64]
 
@@ -191,9 +191,8 @@ def _best(
     _excuse_atomics(group, rows, i, j, good)
     kind = group.kinds
     code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
-    for pair in distinct(code) if group.ordered else ():
-        k, m = divmod(int(pair), len(group.accesses))
-        a, b, mine = group.accesses[k], group.accesses[m], code == pair
+    for mine in _alike(code) if group.ordered else ():
+        a, b = (group.accesses[n] for n in divmod(int(code[mine[0]]), len(group.accesses)))
         if not compatible(a, b):
             good[mine] = False
             continue
@@ -219,6 +218,13 @@ def _best(
     instruction, alike = bool(same_instruction[rank]), a.may.shape == b.may.shape
     rounds = (int(rows.instance[i[rank]]), int(rows.instance[j[rank]])) if alike else (0, 0)
     return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, rounds, bool(same.all()))
+
+
+def _alike(codes: Ints) -> list[Ints]:
+    """Where each code stands; there is at least one."""
+    order: Ints = np.argsort(codes, kind="stable")
+    begins = np.flatnonzero(np.diff(codes[order]))
+    return np.split(order, begins + 1)
 
 
 def _first_by(keys: Iterable[Ints | Flags]) -> int:
@@ -251,9 +257,8 @@ def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:
     if any(group.accesses[int(rows.access[k[0]])].mode is not Mode.WRITE for k in (i, j)):
         return same  # all rows are of two sites
     code = rows.access[i] * len(group.accesses) + rows.access[j]
-    for pair in distinct(code):
-        a, b = (group.accesses[n] for n in divmod(int(pair), len(group.accesses)))
-        mine = code == pair
+    for mine in _alike(code):
+        a, b = (group.accesses[n] for n in divmod(int(code[mine[0]]), len(group.accesses)))
         if a.size != b.size:
             continue  # 7 in two bytes is another half of 7 in four
         if isinstance(a.stored, Data):

@@ -104,11 +104,12 @@ class Copies:
         else:
             self.open.remove(copy)
 
-    def bind(self, lane: int, phase: int) -> None:
-        """What this lane has under way is done before the phase is complete."""
+    def bind(self, lanes: Lanes, phases: Lanes) -> None:
+        """What each of these lanes has under way is done before its phase is complete."""
         for copy in self.open:
-            if copy.finishes[lane] < 0 and copy.mask.may[..., lane].any():
-                copy.finishes[lane] = phase
+            issued: Flags = np.reshape(copy.mask.may[..., lanes], (-1, len(lanes)))
+            bound: Flags = np.asarray(np.any(issued, axis=0)) & (copy.finishes[lanes] < 0)
+            copy.finishes[lanes[bound]] = phases[bound]
 
     def phases(self) -> set[int]:
         """The phases that copies under way are bound to."""

@@ -207,10 +207,14 @@ class SplitBarriers:
 
     def _bind(self, machine: Execution, block: _Block, keys: Ints) -> None:
         start = self.blocks.index(block) * self.threads
-        for thread in np.flatnonzero(keys != NOBODY):
-            key = int(keys[thread])
-            number = int(self.phases.states[key].arrivals[thread])
-            machine.copies.bind(start + int(thread), self.phases.phase(key, number))
+        threads = np.flatnonzero(keys != NOBODY)
+        phases = np.empty(len(threads), np.int64)
+        for key in distinct(keys[threads]):
+            own = keys[threads] == key
+            numbers = self.phases.states[int(key)].arrivals[threads[own]]
+            told = {int(n): self.phases.phase(int(key), int(n)) for n in distinct(numbers)}
+            phases[own] = [told[n] for n in numbers.tolist()]
+        machine.copies.bind(start + threads, phases)
 
     def _lose(self, machine: Execution, s: Barrier, why: str) -> None:
         what = f"line {s.site.range.start.line}: `{s.site.text}`: {why}"
