@@ -44,13 +44,20 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
+def bounding_arrays(kernel: Kernel) -> frozenset[Array]:
+    """Arrays, also of records with keys, whose neighbouring integers the kernel does not hold against others.
+
+    Whether they ascend nobody knows; a race that needs them not to is none that anybody has.
+    """
+    found = _with_neighbours(kernel)
+    return found - frozenset(_compared(kernel)) if found else found
+
+
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def ascending_arrays(kernel: Kernel) -> frozenset[Array]:
     """Arrays of integers that the kernel reads at neighbouring places, never writes, and takes to ascend."""
-    found = frozenset(a for a in _with_neighbours(kernel) if isinstance(a.element, Int))
-    if not found:
-        return found
-    in_parts = {x.array for x in _read(kernel).values() if x.size != x.array.element.size}
-    return found - in_parts - frozenset(_compared(kernel))
+    found = frozenset(a for a in bounding_arrays(kernel) if isinstance(a.element, Int))
+    return found - {x.array for x in _read(kernel).values() if x.size != x.array.element.size}
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fixture_cases import FIXTURES
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import RACES, Code, Finding, KernelReport, Severity, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -35,6 +35,10 @@ Lines = frozenset[int]
 
 OPEN = frozenset(
     [
+        "comb_insert",
+        "kmeans_move",
+        "search_tiles",
+        "bitonic_warp_tail",
         "scan_chained",
         "bitonic_global_loop",
         "rank_sort",
@@ -251,7 +255,7 @@ def test_every_kernel_has_its_truth():
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.cu")), ids=lambda path: path.stem)
 def test_nothing_is_called_what_it_is_not(path: Path):
-    report = check_text(path, path.read_text(), Settings(solver_budget=6_000))
+    report = check_text(path, path.read_text(), PATIENT)
     instances: dict[str, list[KernelReport]] = {}
     for kernel in report.kernels:
         instances.setdefault(base_name(kernel.name), []).append(kernel)

@@ -35,7 +35,7 @@ from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Exa
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
-from cuda_lsp.static.offset_arrays import ascending_arrays
+from cuda_lsp.static.offset_arrays import bounding_arrays
 
 _THREADS = frozenset({*TID, Axis.LANE})
 
@@ -105,7 +105,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if len(counters) == 1 and counters <= data[0] & data[1]:  # of two nobody knows how far apart they begin
         data = [arrays - counters for arrays in data]
     if not any(data):
-        return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & ascending_arrays(flow.slice.kernel)
+        return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & bounding_arrays(flow.slice.kernel)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
