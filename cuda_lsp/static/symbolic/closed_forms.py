@@ -18,6 +18,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact
 from cuda_lsp.static.symbolic.invariants import Round, least, most
+from cuda_lsp.static.symbolic.lasting import lasting
 from cuda_lsp.static.symbolic.scene import Scene
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
@@ -127,18 +128,28 @@ def closed_forms(
     behind = {var: marks.replaced(after[var], closed) for var in pending}
     bases, unit = _bases(pending, marks, entry, behind), _unit((entry, behind), pending)
     of = Round(ends, frozenset((k, *marks.numbers.values())))
-    for var in pending:
+
+    def unknown(var: Var) -> Value:
         first, numbers = entry[var], isinstance(entry[var], Term) and isinstance(after[var], Term)
         step = _common(_steps(var, marks, after, k))
         if step is not None:
-            closed[var] = _stepped(scene, k, var, levels[var], first, step)
+            value = _stepped(scene, k, var, levels[var], first, step)
         elif isinstance(first, PointerValue):
-            closed[var] = _moved(scene, k, var, levels[var], first, bases[var], unit)
+            value = _moved(scene, k, var, levels[var], first, bases[var], unit)
         else:
-            closed[var] = _havoc(scene, k, var, levels[var]) if numbers else NOWHERE
+            value = _havoc(scene, k, var, levels[var]) if numbers else NOWHERE
         if numbers:
-            _keep_within(scene, closed[var], of, marks.numbers[var], first, after[var])
-    return closed
+            _keep_within(scene, value, of, marks.numbers[var], first, after[var])
+        return value
+
+    def close(var: Var, value: Value, others: Sequence[Var], positive: bool) -> Value | None:
+        first = entry[var]
+        first = t.maximum(first, t.ZERO) if positive and isinstance(first, Term) else first
+        return _closed_form(k, first, var, marks, value, others)
+
+    others = {var: unknown(var) for var in pending}
+    level = max(levels.values(), default=Level.GRID)
+    return closed | others | lasting(scene, k, marks.numbers, behind, others, close, level)
 
 
 def _closed_form(

@@ -40,11 +40,11 @@ def most(of: Round, mark: Term, entry: Term, after: Term) -> Term | None:
 
     ``after``: what a round makes of ``mark``.
     """
-    ways = _ways(after, of.ends)
-    if ways is None:
+    cases = ways(after, of.ends)
+    if cases is None:
         return None
     found: dict[Term, None] = {}
-    for condition, value in ways:
+    for condition, value in cases:
         if t.sub(value, mark).hi <= 0:
             continue
         limits = list(dict.fromkeys(_limits(condition, value, of)))
@@ -68,7 +68,7 @@ def least(of: Round, mark: Term, entry: Term, after: Term) -> Term | None:
     return t.scale(found, -1) if found is not None else None
 
 
-def _ways(value: Term, condition: Term) -> list[_Way] | None:
+def ways(value: Term, condition: Term) -> list[_Way] | None:
     """The value in each case of its choices that can be; None: too many."""
     found: list[_Way] = []
     left = [(condition, value)]

@@ -234,7 +234,18 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         always = from_monomials(common)
         return add(always, ite(condition, sub(then, always), sub(otherwise, always)))
     lo, hi = min(then.lo, otherwise.lo), max(then.hi, otherwise.hi)
+    if condition.op is Op.LE and lo < max(then.lo, otherwise.lo) and _larger(condition, ours, theirs):
+        lo = max(then.lo, otherwise.lo)
     return intern(Op.ITE, (condition, then, otherwise), (condition, then, otherwise), lo, hi)
+
+
+def _larger(
+    condition: Term, then: Mapping[tuple[Term, ...], int], otherwise: Mapping[tuple[Term, ...], int]
+) -> bool:
+    """``otherwise <= then ? then : otherwise``; makes no terms."""
+    asked = monomials(condition.args[0])
+    differ = (then.get(m, 0) + asked.get(m, 0) == otherwise.get(m, 0) for m in {*then, *otherwise, *asked})
+    return all(differ)
 
 
 def minimum(a: Term, b: Term) -> Term:

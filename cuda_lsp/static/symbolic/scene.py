@@ -140,6 +140,7 @@ class Scene:
     places: dict[str, Place] = field(factory=dict[str, Place])
     limits: dict[str, Fact] = field(factory=dict[str, Fact])
     invariants: dict[str, Fact] = field(factory=dict[str, Fact])
+    lasting: dict[Term, Term] = field(factory=dict[Term, Term])  # conditions, and what they say at round k
     cells: dict[tuple[Array, int], Cells] = field(factory=dict[tuple[Array, int], Cells])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back

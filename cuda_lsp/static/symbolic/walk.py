@@ -93,6 +93,7 @@ class Walker(Memory):
 
     def _if(self, s: ir.If) -> None:
         condition = self._condition(s.condition)
+        condition = self.lasting.get(condition, condition)
         if condition is t.TRUE or condition is t.FALSE:
             self.walk(s.then if condition is t.TRUE else s.otherwise)
             return
