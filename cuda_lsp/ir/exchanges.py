@@ -35,6 +35,13 @@ class Reach(enum.Enum):
     BLOCK = "the block"
 
 
+class Alike(enum.Enum):
+    """The result where all participants offer one value, whoever they are."""
+
+    VALUE = "that value"
+    TRUTH = "whether it is not 0"
+
+
 @frozen
 class Exchange:
     """One exchange. ``offered``: which operand is handed to the others, None: that one takes part at all.
@@ -42,7 +49,8 @@ class Exchange:
     ``source``: of a shuffle, the lane that it reads, if that is in the segment: (own lane, third operand,
     first lane of the segment, last) → (lane, whether it is in). ``python``: (offers, own lane) → result.
     ``numpy``: (offers ``(groups, 1, lanes)``, who takes part with whom ``(groups, lanes or 1, lanes)``) →
-    ``(groups, lanes or 1)``. ``member``: what tiles of cooperative groups call it.
+    ``(groups, lanes or 1)``. ``member``: what tiles of cooperative groups call it. ``alike``: what comes of
+    one value that all offer; None: that depends on who they are.
     """
 
     name: str
@@ -52,6 +60,7 @@ class Exchange:
     python: Callable[[Offers, int], int] = lambda offers, lane: 0
     numpy: Callable[[Lanes, Flags], Lanes] | None = None
     member: str = ""
+    alike: Alike | None = None
 
     @property
     def masked(self) -> bool:
@@ -88,30 +97,43 @@ _Numpy = Callable[[Lanes, Flags], Lanes]
 def _shuffles(mode: str, source: _Source) -> tuple[Exchange, ...]:
     ends = (("_sync", 1), ("", 0))
     member = f"shfl{mode}"
-    return tuple(Exchange(f"__shfl{mode}{end}", Reach.LANE, at, source, member=member) for end, at in ends)
+    return tuple(
+        Exchange(f"__shfl{mode}{end}", Reach.LANE, at, source, member=member, alike=Alike.VALUE)
+        for end, at in ends
+    )
 
 
-def _warp(name: str, python: _Python, numpy: _Numpy, member: str = "") -> Exchange:
+def _warp(
+    name: str, python: _Python, numpy: _Numpy, member: str = "", alike: Alike | None = None
+) -> Exchange:
     offered = int(name.endswith("_sync"))
-    return Exchange(name, Reach.WARP, offered, None, lambda o, lane: int(python(o)), numpy, member)
+    return Exchange(name, Reach.WARP, offered, None, lambda o, lane: int(python(o)), numpy, member, alike)
 
 
-def _votes(name: str, python: _Python, numpy: _Numpy) -> tuple[Exchange, Exchange]:
-    return _warp(f"__{name}_sync", python, numpy, name), _warp(f"__{name}", python, numpy)
+def _votes(
+    name: str, python: _Python, numpy: _Numpy, alike: Alike | None = None
+) -> tuple[Exchange, Exchange]:
+    return _warp(f"__{name}_sync", python, numpy, name, alike), _warp(f"__{name}", python, numpy, "", alike)
 
 
 def _block(name: str, python: _Python, numpy: _Numpy) -> Exchange:
     return Exchange(f"__syncthreads_{name}", Reach.BLOCK, 0, None, lambda o, lane: int(python(o)), numpy)
 
 
-def _reduction(name: str, python: Callable[[int, int], int], numpy: np.ufunc, neutral: int) -> Exchange:
+def _reduction(
+    name: str,
+    python: Callable[[int, int], int],
+    numpy: np.ufunc,
+    neutral: int,
+    alike: Alike | None = Alike.VALUE,
+) -> Exchange:
     def reduced(offers: Offers) -> int:
         return functools.reduce(python, offers.values())
 
     def reduced_lanes(offers: Lanes, part: Flags) -> Lanes:
         return numpy.reduce(np.where(part, offers, neutral), axis=-1)
 
-    return _warp(f"__reduce_{name}_sync", reduced, reduced_lanes)
+    return _warp(f"__reduce_{name}_sync", reduced, reduced_lanes, alike=alike)
 
 
 _LEAST, _MOST = -(1 << 62), 1 << 62
@@ -124,20 +146,20 @@ EXCHANGES: Mapping[str, Exchange] = {row.name: row for row in (
     *_shuffles("_xor",  lambda lane, by, first, last: (lane ^ by, lane ^ by <= last)),
     Exchange("__activemask", Reach.LANE, None, numpy=lambda o, part: _words(part)),
     *_votes("ballot", lambda o: _word(x for x in o if o[x]), lambda o, part: _words((o != 0) & part)),
-    *_votes("any", lambda o: any(o.values()), lambda o, part: ((o != 0) & part).any(-1)),
-    *_votes("all", lambda o: all(o.values()), lambda o, part: ((o != 0) | ~part).all(-1)),
+    *_votes("any", lambda o: any(o.values()), lambda o, part: ((o != 0) & part).any(-1), Alike.TRUTH),
+    *_votes("all", lambda o: all(o.values()), lambda o, part: ((o != 0) | ~part).all(-1), Alike.TRUTH),
     _warp("__uni_sync", lambda o: len(set(map(bool, o.values()))) == 1,
           lambda o, part: _one_value(o != 0, part)),
     _warp("__match_all_sync", lambda o: _word(o) if len(set(o.values())) == 1 else 0,
           lambda o, part: _words(part & _one_value(o, part)[..., None])),
     Exchange("__match_any_sync", Reach.LANE, 1, None, lambda o, lane: _word(x for x in o if o[x] == o[lane]),
              lambda o, part: _words((o == np.swapaxes(o, -1, -2)) & part), member="match_any"),
-    _reduction("add", lambda a, b: a + b, np.add,         0),
+    _reduction("add", lambda a, b: a + b, np.add,         0, None),
     _reduction("min", min,                np.minimum,     _MOST),
     _reduction("max", max,                np.maximum,     _LEAST),
     _reduction("and", lambda a, b: a & b, np.bitwise_and, -1),
     _reduction("or",  lambda a, b: a | b, np.bitwise_or,  0),
-    _reduction("xor", lambda a, b: a ^ b, np.bitwise_xor, 0),
+    _reduction("xor", lambda a, b: a ^ b, np.bitwise_xor, 0, None),
     _block("count", lambda o: sum(map(bool, o.values())), lambda o, part: ((o != 0) & part).sum(-1)),
     _block("and",   lambda o: all(o.values()),            lambda o, part: ((o != 0) | ~part).all(-1)),
     _block("or",    lambda o: any(o.values()),            lambda o, part: ((o != 0) & part).any(-1)),

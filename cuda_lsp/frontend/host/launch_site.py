@@ -46,6 +46,7 @@ class LaunchSite:
     ``made_axes``: of the grid (1: y, 2: z), along which it has an extent that is not known.
     ``sized_given``: ``sized`` where some names have values.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
+    ``scope``: what stands before the kernel's name, ``a::b::``.
     """
 
     kernel: str
@@ -74,6 +75,7 @@ class LaunchSite:
     computed_fields: Mapping[tuple[int, str], Formula] = field(factory=dict[tuple[int, str], Formula])
     made_axes: frozenset[int] = frozenset()
     definitions: Mapping[str, str] = field(factory=dict[str, str])
+    scope: str = ""
 
     def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
         """Where macros have these values in the kernel: what the host defines them by tells its block."""

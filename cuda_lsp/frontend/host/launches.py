@@ -335,6 +335,7 @@ class _Reader:
             fields=constants_of(self._fields(launch, at), constants, arguments),
             computed_fields=self._computed_fields(launch, at, given.taken),
             definitions=launch.definitions,
+            scope=launch.scope,
         )
 
     def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:

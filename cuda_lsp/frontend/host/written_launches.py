@@ -10,6 +10,7 @@ from attrs import field, frozen
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, whole_arguments
 
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
+_SCOPE = re.compile(r"(?<!\w)(\w+)\s?::\s?\Z")
 _CALLED = re.compile(r"[\w>\])]\s?\Z")
 KERNEL = re.compile(r"\A\s?&?\s?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<(.*)>)?\s?\Z", re.S)
 """A kernel as an argument: its name, and its template arguments if it has some."""
@@ -21,7 +22,8 @@ _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 class Written:
     """A launch as it is written: ``begin`` and ``end`` are offsets in the text that it was read from.
 
-    ``definitions``: macros that the kernel is compiled with, and what the host has for them.
+    ``definitions``: macros that the kernel is compiled with, and what the host has for them. ``scope``: what
+    stands before its name, ``a::b::``.
     """
 
     kernel: str
@@ -31,6 +33,7 @@ class Written:
     begin: int
     end: int
     definitions: Mapping[str, str] = field(factory=dict[str, str])
+    scope: str = ""
 
 
 def every_launch(host: HostText) -> Iterator[tuple[int, Written]]:
@@ -60,7 +63,16 @@ def _written(host: HostText, start: int) -> Written | None:
     arguments = whole_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     finish = closing + 1 if closing > 0 else end + 3
     configuration = whole_arguments(plain[start + 3 : end])
-    return Written(name[1], template_arguments, configuration, arguments, window + name.start(1), finish)
+    begin, scope = window + name.start(1), _scope(head[: name.start(1)])
+    return Written(name[1], template_arguments, configuration, arguments, begin, finish, scope=scope)
+
+
+def _scope(before: str) -> str:
+    """The namespaces and classes that a name behind ``before`` is looked up in: ``a::b::``."""
+    found = ""
+    while (part := _SCOPE.search(before)) is not None:
+        found, before = f"{part[1]}::{found}", before[: part.start()]
+    return found
 
 
 def _bare(head: str) -> str:

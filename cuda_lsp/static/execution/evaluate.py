@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
+from cuda_lsp.ir.exchanges import EXCHANGES, Alike, Exchange, Reach, values_of
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes, may_be_undefined
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
@@ -422,6 +422,9 @@ class Evaluator:
             result = values_of(row, known, self.executing, self.threads, e.type)
             if result is not None:
                 return result
+        offered = operands[row.offered] if row.alike and row.offered is not None else None
+        if isinstance(offered, Data) and offered.spread is not Spread.THREAD:  # one value, whoever takes part
+            return offered if row.alike is Alike.VALUE else self.fresh(offered.reason, offered.spread)
         one_warp = self.threads <= self.warp_size and self.sure and bool(self.executing.all())
         if row.reach is Reach.BLOCK or (row.reach is Reach.WARP and one_warp):
             return self.fresh(data[0] if data else f"the result of {e.name}", Spread.BLOCK)

@@ -15,7 +15,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from cuda_lsp.ir.exchanges import EXCHANGES, Alike
 from cuda_lsp.ir.program import Axis, Intrinsic
+from cuda_lsp.ir.types import Int
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
@@ -34,12 +36,18 @@ _Operand = Callable[[int], Term | None]
 
 
 def exchanged(scene: Scene, e: Intrinsic, evaluator: Evaluator) -> Value | None:
-    """The value of a vote, of a count of bits below one's own, or of a shuffle from one lane; else None."""
+    """The value of a vote, of a count of bits below one's own, of a shuffle from one lane, or of what all
+    lanes offer alike; else None."""
 
     def operand(index: int) -> Term | None:
         value = evaluator.value(e.operands[index])
         return None if isinstance(value, PointerValue) else settle(value, e.operands[index].type)
 
+    row = EXCHANGES.get(e.name)
+    if row is not None and row.alike is not None and isinstance(e.type, Int):
+        offered = operand(row.offered or 0)
+        if offered is not None and t.level_of(offered) <= Level.WARP:  # one value, whoever takes part
+            return offered if row.alike is Alike.VALUE else t.number(t.truth(offered))
     if e.name in _PARTS or e.name == "__ballot_sync":
         return _vote(scene, e, operand)
     if e.name in _COUNTS:
