@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Axis, Kernel
+from cuda_lsp.ir.program import Axis, Barrier, Builtin, Kernel
+from cuda_lsp.ir.walk import expressions, subexpressions, walk
 from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, LaunchConfig
 from cuda_lsp.static.launches import blocks
 from cuda_lsp.static.launches.arguments import free_scalars
@@ -18,6 +19,7 @@ from cuda_lsp.static.launches.strides import block_strides
 
 _FLAT: tuple[Dim3, ...] = ((64, 1, 1), (32, 1, 1), (128, 1, 1), (256, 1, 1), (512, 1, 1))
 _TILES: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (256, 1, 1), (64, 2, 1), (128, 4, 1), (32, 32, 1))
+_OF_THREADS = frozenset({*THREAD_AXES, Axis.LANE})
 _ROWS_OF_WARPS: tuple[Dim3, ...] = ((32, 4, 1), (32, 8, 1), (32, 1, 1), (32, 2, 1), (32, 32, 1))
 
 
@@ -71,8 +73,17 @@ def _is_named(kernel: Kernel, block: Dim3) -> bool:
     return block in named or block == counted == blocks.of_shared_arrays(kernel)
 
 
+def _has_threads(kernel: Kernel) -> bool:
+    """It tells threads apart, or has them wait for one another; else it may be meant for one alone."""
+    parts = subexpressions(expressions(kernel.body))
+    waits = any(isinstance(s, Barrier) for s in walk(kernel.body))
+    return waits or any(isinstance(e, Builtin) and e.axis in _OF_THREADS for e in parts)
+
+
 def _others(kernel: Kernel, block: Dim3) -> Sequence[Dim3]:
     x, y, z = block
+    if not _has_threads(kernel):
+        return [(1, 1, 1), *_FLAT]
     if z > 1 and Axis.TID_Z not in axes_of(kernel):
         return [(x, y, 1)]
     if z > 1:
