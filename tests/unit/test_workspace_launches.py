@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cuda_lsp.frontend.host import workspace
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.model import FileReport, LaunchSource, Verdict
@@ -55,13 +57,44 @@ def test_the_nearest_folder_wins_and_namesakes_launch_their_own(tmp_path: Path) 
         Makefile="",
         k__fold_cu=KERNEL,
         other__same_cu=KERNEL + launch.format(16),
-        other__far_cu=launch.format(32),
+        far__far_cu=launch.format(32),
     )
     found = Workspace().launches(tmp_path / "k" / "fold.cu", ["fold"])
     assert [site.block for site in found["fold"]] == [(32, 1, 1)]
     write(tmp_path, k__near_cu=launch.format(128))
     found = Workspace().launches(tmp_path / "k" / "fold.cu", ["fold"])
     assert [site.block for site in found["fold"]] == [(128, 1, 1)]
+
+
+def test_parts_of_a_project_have_build_files_of_their_own(tmp_path: Path) -> None:
+    launch = "void go(int* a) { fold<<<1, 32>>>(a); }\n"
+    write(tmp_path, CMakeLists_txt="", k__CMakeLists_txt="", k__fold_cu=KERNEL, host__go_cu=launch)
+    (tmp_path / "CMakeLists.txt").touch()
+    (tmp_path / "k" / "CMakeLists.txt").touch()
+    (sites,) = Workspace().launches(tmp_path / "k" / "fold.cu", ["fold"]).values()
+    assert [site.block for site in sites] == [(32, 1, 1)]
+
+
+@pytest.mark.parametrize("head", ["", "template <int N> ", "extern "])
+def test_who_only_declares_a_kernel_launches_that_of_others(tmp_path: Path, head: str) -> None:
+    declared = f"{head}__global__ void __launch_bounds__(256, (1 + 1)) fold(int* a);\n"
+    launch = declared + "void go(int* a) { fold<<<1, 32>>>(a); }\n"
+    write(tmp_path, Makefile="", k__fold_cu=KERNEL, host__go_cu=launch)
+    (sites,) = Workspace().launches(tmp_path / "k" / "fold.cu", ["fold"]).values()
+    assert [site.block for site in sites] == [(32, 1, 1)]
+
+
+def test_a_launch_is_of_the_nearest_kernel_of_its_name(tmp_path: Path) -> None:
+    """Programs of one collection have kernels of one name, each in a file beside its launch."""
+    kernel = KERNEL.replace("__global__ void", "__global__ void __launch_bounds__(1024)")
+    files = {f"{name}__fold_cu": kernel for name in ("one", "two", "three")}
+    hosts = {
+        f"{n}__go_cu": f"void go(int* a) {{ fold<<<1, {b}>>>(a); }}" for n, b in (("one", 32), ("two", 64))
+    }
+    write(tmp_path, Makefile="", **files, **hosts)
+    for name, block in (("one", [(32, 1, 1)]), ("two", [(64, 1, 1)]), ("three", [])):
+        found = Workspace().launches(tmp_path / name / "fold.cu", ["fold"])
+        assert [site.block for site in found.get("fold", ())] == block
 
 
 def test_the_search_ends_at_the_project(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Launch sites of other files: where a kernel without a launch of its own is launched from.
 
-The nearest files count: those of the kernel's folder, then of the folders below, then of the project around
-it, up to the folder that a build file or a repository marks. A file that defines a kernel of the same name
-launches its own. Texts come from disk and are kept until they change there; everything here may be slow, so
-an editor asks from a background thread. Unsaved launches in other editor buffers are not seen.
+The nearest files count: those of the kernel's folder, then of the folders below, then of the folders around
+it, up to the project's root: parts of projects have build files of their own. What a file launches is defined
+in the file that is nearest to it, of those that define a kernel of that name. Texts come from disk and are
+kept until they change there; everything here may be slow, so an editor asks from a background thread. Unsaved
+launches in other editor buffers are not seen.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections import deque
@@ -26,7 +28,7 @@ from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
-from cuda_lsp.frontend.surroundings.nearby_headers import folders_of
+from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, project_root
 from cuda_lsp.frontend.toolchain import FrontendOptions
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
@@ -34,36 +36,31 @@ _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "c
 _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
-_MOST_PARENTS = 3
+_MOST_PARENTS = 5
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
-_KERNEL = re.compile(r"\A[^;{}]*?\b([A-Za-z_]\w*)\s?\(")
+_BOUNDS = re.compile(r"__launch_bounds__\s?\([^;{}()]{0,200}(?:\([^;{}()]{0,200}\)[^;{}()]{0,200}){0,4}\)")
+_KERNEL = re.compile(r"\A[^;{}()]*?\b([A-Za-z_]\w*)\s?\(")
+_LONGEST_HEAD = 4_000  # characters of a kernel's parameters
 
 
 @define
 class _File:
     """What is known of a file's launches.
 
-    ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``sites``: by
-    the kernels that were asked for. ``kernels``: that it defines, None until that matters.
+    ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``kernels``:
+    that it defines. ``sites``: by the kernels that were asked for.
     """
 
     stamp: tuple[int, int]
     text: str
+    kernels: frozenset[str]
     sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
-    kernels: frozenset[str] | None = None
 
     def may_launch(self, kernel: str) -> bool:
         """Whether the text names the kernel, or puts names together; by a macro of a header: hands it on."""
         if may_launch(self.text):
             return kernel in self.text or "##" in self.text
         return re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
-
-    def defines(self, kernel: str) -> bool:
-        """Whether it has a kernel of this name."""
-        if self.kernels is None:
-            heads = map(_KERNEL.match, HostText(self.text).plain.split("__global__")[1:])
-            self.kernels = frozenset(head[1] for head in heads if head)
-        return kernel in self.kernels
 
 
 class Workspace:
@@ -100,9 +97,15 @@ class Workspace:
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
-                if file == path or not known.defines(site.kernel):
+                if file == path or self._is_of(site.kernel, path, file, ring.paths):
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
+
+    def _is_of(self, kernel: str, path: Path, launching: Path, ring: Sequence[Path]) -> bool:
+        """Whether no other file that defines a kernel of this name is nearer to the one that launches it."""
+        own = _common(path, launching)
+        others = (f for f in ring if f != path and (known := self._read(f)) and kernel in known.kernels)
+        return all(_common(other, launching) <= own and other != launching for other in others)
 
     def _read(self, file: Path) -> _File | None:
         try:
@@ -111,10 +114,27 @@ class Workspace:
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
                 launches = may_launch(text) or may_launch_by_macros(text)
-                known = self._files[file] = _File(stamp, text if launches else "")
+                known = self._files[file] = _File(stamp, text if launches else "", _kernels_of(text))
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known
+
+
+def _kernels_of(text: str) -> frozenset[str]:
+    """The kernels that a text defines; not those that it only declares."""
+    found: set[str] = set()
+    for part in HostText(text).plain.split("__global__")[1:] if "__global__" in text else ():
+        head = HostText(_BOUNDS.sub("", part[:_LONGEST_HEAD]))
+        name = _KERNEL.match(head.plain)
+        closing = head.closing(name.end() - 1) if name is not None else -1
+        if name is not None and head.plain[closing + 1 :].lstrip()[:1] == "{":
+            found.add(name[1])
+    return frozenset(found)
+
+
+def _common(one: Path, other: Path) -> int:
+    """How many folders two files have in common."""
+    return len(os.path.commonpath((one.parent, other.parent)))
 
 
 class _Ring:
@@ -182,16 +202,17 @@ def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCo
 def _rings(path: Path) -> Iterator[list[Path]]:
     """Files to look at, nearest first; later rings hold the earlier ones' files too.
 
-    Parents are looked at only inside a project: below a folder that a build file or a repository marks.
+    Parents are looked at only inside a project: below its root, or a folder that a build file marks.
     """
     if not files.is_regular(path):  # a text that was never saved has no neighbours
         return
     folder = path.parent
     yield list(_files(folder, folders=1))
     around = [folder, *folder.parents][: _MOST_PARENTS + 1]
-    project = next(
-        (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS)), 0
-    )
+    marked = (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS))
+    project, root = next(marked, 0), project_root(path)
+    depth = len(folder.absolute().parts) - len(root.parts) if root is not None else 0
+    project = max(project, depth if depth < len(around) else 0)
     for ring in around[: project + 1]:
         yield list(_files(ring, folders=_MOST_FOLDERS))
 
