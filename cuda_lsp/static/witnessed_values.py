@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Assign, Copy, Kernel, Load, Store
+from cuda_lsp.ir.program import Assign, Copy, Expr, Kernel, Load, Store, Unknown
 from cuda_lsp.ir.types import Float, Opaque
-from cuda_lsp.ir.walk import variables, walk
+from cuda_lsp.ir.walk import subexpressions, variables, walk
 from cuda_lsp.model import RaceKind, SourceRange, Status
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.comparing import Comparing
@@ -40,15 +40,21 @@ def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
     """Where it stores floats, records, which may hold some, or integers that are made of what it reads."""
     read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
     made = [s for s in walk(kernel.body) if isinstance(s, Assign)]
+    read |= {s.var for s in made if _of_floats(s.value)}
     while more := {s.var for s in made if not read.isdisjoint(variables(s.value))} - read:
         read |= more
 
     def asked(s: Copy | Store) -> bool:
         if isinstance(s, Copy) or isinstance(s.type, Float | Opaque):
             return True
-        return not read.isdisjoint(variables(s.value))
+        return _of_floats(s.value) or not read.isdisjoint(variables(s.value))
 
     return {s.site.range for s in walk(kernel.body) if isinstance(s, Copy | Store) and asked(s)}
+
+
+def _of_floats(e: Expr) -> bool:
+    """Something in it is made of floats that are read, and not followed: ``x[i] < cut``."""
+    return any(isinstance(part, Unknown) and part.loaded for part in subexpressions((e,)))
 
 
 def is_suspected(finding: Diagnosis) -> bool:

@@ -347,7 +347,8 @@ class _Host:
             definition = self._constants.visible(name, at)
             narrow = definition is None or _NARROW.search(self._constants.words_of(definition)) is not None
             return None if narrow else {(f"{name}@{counter[1]}",): 1}
-        if reached is None and at == self._at and self._is_integer(name, at):
+        here = at == self._at or self._constants.keeps(name, at, self._at)
+        if reached is None and here and self._is_integer(name, at):
             return {(f"{name}@here",): 1}
         if reached is None:  # a macro, or a constant of a header
             number = self._constants.integer(name, at)

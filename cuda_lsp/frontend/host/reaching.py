@@ -152,6 +152,18 @@ class Reaching:
         later = len(concerning) > len(passed) or elsewhere
         return value if not later or self.functions.runs_once(value.position, before) else None
 
+    def keeps(self, name: str, begin: int, end: int) -> bool:
+        """Whether a variable has one value at two places, the second always reached from the first."""
+        definition = self._visible(name, begin)
+        others = self._others(name, definition) if definition is not None and not definition.doubt else None
+        if definition is None or others is None or self._visible(name, end) is not definition:
+            return False
+        function = self.functions.around(end)
+        local = function is not None and function.begin <= definition.position <= begin <= end <= function.end
+        if not local or self.is_static(definition) or any(self.lasts(w) for w in others if w.position < end):
+            return False
+        return not any(begin <= w.position < end for w in others) and self.functions.runs_once(begin, end)
+
     def lasts(self, write: Write) -> bool:
         """Whether it makes a pointer or a reference, through which others may write later."""
         return write.value < 0 and self._plain[write.position] in "=&"

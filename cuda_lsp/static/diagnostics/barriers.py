@@ -16,7 +16,11 @@ from cuda_lsp.static.findings.conditions import Needs, OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
 
-_WHOM = {BarrierScope.GRID: "of the grid", BarrierScope.WARP: "that its mask names"}
+_WHOM = {
+    BarrierScope.GRID: "of the grid",
+    BarrierScope.WARP: "that its mask names",
+    BarrierScope.TILE: "of the tile",
+}
 
 
 def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
@@ -32,7 +36,7 @@ def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
 
 def _of_leavers(trace: Trace, d: Divergence) -> bool:
     """Lanes may miss a barrier of their warp, which waits for none that has returned: no other can."""
-    doubtful = d.barrier.scope is BarrierScope.WARP and d.reason is not None
+    doubtful = d.barrier.scope.of_lanes and d.reason is not None
     return doubtful and only_leavers_miss(trace.kernel, d.barrier.site)
 
 

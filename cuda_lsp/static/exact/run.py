@@ -216,7 +216,7 @@ class Schedule(Machine):
         """Nobody gets on: lanes that a ``__syncwarp`` waits for, and that wait elsewhere for who is there."""
         waiting = [t for t in self.runners if t.status is Status.WAITING]
         for t in waiting:
-            if t.wait is None or t.wait.barrier.scope is not BarrierScope.WARP or t.wait.barrier.implied:
+            if t.wait is None or not t.wait.barrier.scope.of_lanes or t.wait.barrier.implied:
                 continue
             barrier = t.wait.barrier
             if barrier.site.range in self.missed or (t.mask is None and t.wait.mask is not None):

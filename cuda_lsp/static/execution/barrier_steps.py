@@ -117,7 +117,7 @@ def _check_blocks(machine: Execution, s: Barrier) -> None:
 
 
 def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, named: Flags | bool) -> None:
-    """Lanes that a warp's barrier waits for, and that neither come to it nor have returned.
+    """Lanes that a barrier of a warp, or of a tile, waits for, and that neither come to it nor have returned.
 
     ``named``: the lanes of the masks, ``(lanes,)``, True: all. CUDA C++ Programming Guide, ``__syncwarp``:
     each that is named and has not exited must execute it, with the same mask. What is doubtful is told of
@@ -137,13 +137,17 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
 def _lanes_missing(
     machine: Execution, clock: WarpClock, s: Barrier, there: Flags, away: Flags, *, sure: bool
 ) -> bool:
-    """Notes a lane that is away, and has not returned, of the warp of one that is there; whether any is."""
+    """Notes a lane that is away, and has not returned, of the warp, or tile, of one that is there.
+
+    Whether there is any.
+    """
     returned = machine.left.get(0)
     if returned is not None:
         away = away & ~(returned.may if sure else returned.must)
     if not away.any():
         return False
-    warp = clock.rows(np.arange(machine.trace.lanes)) // clock.warp_size
+    together = s.size if s.scope is BarrierScope.TILE and s.size else clock.warp_size
+    warp = clock.rows(np.arange(machine.trace.lanes)) // together
     for absent in (int(n) for n in np.flatnonzero(np.isin(warp, warp[there]) & away)):
         present = np.flatnonzero(there & (warp == warp[absent]))
         present = present[present != absent]
@@ -164,6 +168,7 @@ def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     name: object = None
     if s.scope is BarrierScope.TILE and s.size:
         group, name = lane // s.size, s.size
+        _check_lanes(machine, clock, s, mask, True)
     elif s.scope is BarrierScope.WARP and s.mask is not None:
         members = machine.eval.scalar(s.mask)
         if isinstance(members, Data):

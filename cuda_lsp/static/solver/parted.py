@@ -56,7 +56,8 @@ def _who_meets(query: Query, barrier: BarrierEvent) -> Iterator[Relation]:
     if barrier.scope is BarrierScope.GRID:
         yield Relation(same_block=False)
     if barrier.returned is not None and not only_leavers_miss(query.kernel, barrier.site):
-        yield Relation(within=query.where.warp_size)
+        tile = barrier.size if barrier.scope is BarrierScope.TILE else None
+        yield Relation(within=tile or query.where.warp_size)
 
 
 def _parted(query: Query, barrier: BarrierEvent, shared: Level) -> Term:
@@ -127,7 +128,7 @@ def _replayed(
         return _suspected(query, barrier, relation, c.Open.REPLAY)  # the second may have returned
     here, there = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
     returned = barrier.scope is BarrierScope.BLOCK and have_returned(query.kernel, barrier.site)
-    near = "warp" if barrier.returned is not None else "block"
+    near = _near(barrier)
     there = f"{there} of the same {near}" if relation.same_block and not returned else there
     does = "has returned before it" if returned else "does not"
     story = f"{here} reaches {_named(barrier)} and {there} {does}"
@@ -140,12 +141,19 @@ def _replayed(
 
 def _suspected(query: Query, barrier: BarrierEvent, relation: Relation, doubt: c.Doubt) -> Diagnosis:
     whom = "one block" if relation.same_block else "two blocks"
-    whom = whom if barrier.returned is None else "one warp"
+    whom = whom if barrier.returned is None else f"one {_near(barrier)}"
     story = f"threads of {whom} may disagree on reaching {_named(barrier)}"
     found = _told(query, barrier, Status.POSSIBLE, story)
     if isinstance(doubt, c.OnData) and doubt.what != _DATA:
         found = evolve(found, story=f"{found.story}: it depends on {doubt.what}")
     return found.doubted(doubt)
+
+
+def _near(barrier: BarrierEvent) -> str:
+    """What threads are of that wait for one another there."""
+    if barrier.returned is None:
+        return "block"
+    return "tile" if barrier.scope is BarrierScope.TILE else "warp"
 
 
 def _unknown_in(query: Query, barrier: BarrierEvent, shared: Level) -> str | None:

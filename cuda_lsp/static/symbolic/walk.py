@@ -15,7 +15,7 @@ from cuda_lsp.ir import walk
 from cuda_lsp.ir.deciding import KERNEL
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64
-from cuda_lsp.model import Scope, Space
+from cuda_lsp.model import WARP_SIZE, Scope, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.points_to import PointsTo
 from cuda_lsp.static.symbolic import cells as memory_cells
@@ -224,8 +224,10 @@ class Walker(Memory):
         vote = lanes.members(self, mask) if mask is not None else None
         if vote is not None:
             guard, mask, labels = t.and_(guard, vote[0]), vote[1], vote[1] is not None
-        of_warp = s.scope is BarrierScope.WARP and not s.implied and vote is None and _of_coordinates(mask)
-        returned = self.returned if of_warp else None
+        of_tile = s.scope is BarrierScope.TILE and 0 < (s.size or 0) <= WARP_SIZE
+        of_lanes = of_tile or s.scope is BarrierScope.WARP
+        asked = of_lanes and not s.implied and vote is None and _of_coordinates(mask)
+        returned = self.returned if asked else None
         key = self.evaluator().integer(s.id) if s.id is not None else None
         together = not self.named_apart or t.level_of(guard) <= Level.BLOCK
         everyone = not self.arrives and together and (s.count is None or self._whole_block(s.count))
