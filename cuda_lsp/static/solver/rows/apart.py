@@ -192,19 +192,25 @@ def _ample(
 
 
 def _computed_from(pitch: Pitch, stated: Term) -> set[Term]:
-    """What an equation says by the pitch: ``gridDim.y == (n + 127) / 128``."""
+    """What an equation says by the pitch: ``gridDim.y == (n + 127) / 128``; what it is made of is free."""
     found = set[Term]()
     for condition in t.conjuncts(stated):
         parts = set(t.subterms(condition)) if condition.op is Op.EQ else set[Term]()
-        found |= {x for x in parts if x.op is Op.SYMBOL} if parts & set(pitch.parameters) else set[Term]()
+        if parts & set(pitch.parameters):
+            made = {atoms[0] for atoms in t.monomials(condition.args[0]) if len(atoms) == 1}
+            symbols = {x for x in parts if x.op is Op.SYMBOL}
+            found |= symbols & made or symbols
     return found
 
 
 def _divisors(*addresses: Term) -> Iterator[Term]:
     """What parts of addresses are divided by, wherever the accesses are reached; of choices nobody knows."""
-    found = [
-        atom for x in addresses for atoms in t.monomials(x) for atom in atoms if atom.op in (Op.DIV, Op.REM)
-    ]
+    left, found = list(addresses), dict[Term, None]()
+    while left:
+        parts = (atom for atoms in t.monomials(left.pop()) for atom in atoms if atom.op in (Op.DIV, Op.REM))
+        new = [atom for atom in parts if atom not in found]
+        found |= dict.fromkeys(new)
+        left += (atom.args[0] for atom in new)  # ``i / width / rows``
     for divisor in dict.fromkeys(atom.args[1] for atom in found):
         if divisor.lo <= 0 <= divisor.hi and t.level_of(divisor) is Level.GRID:
             yield divisor
