@@ -23,6 +23,11 @@ def answer(body: str) -> SolverResult:
     return refine_kernel(lowered(text), [LAUNCH], GpuModel("test", (9, 0)))
 
 
+VECTORS = (
+    "typedef cub::BlockLoad<int, 64, 2, cub::BLOCK_LOAD_VECTORIZE> L; typedef cub::BlockStore<int, 64, 2> S;"
+    " __shared__ typename L::TempStorage t; __shared__ typename S::TempStorage u; int x[2] = {}, y[2] = {};"
+)
+
 RACE_FREE = {
     "one use": REDUCE + "v = R(t).Sum(v); " + OUT,
     "barrier between two uses": REDUCE + "v = R(t).Sum(v); __syncthreads(); v = R(t).Sum(v); " + OUT,
@@ -33,9 +38,25 @@ RACE_FREE = {
     "tiles of their own": "typedef cub::BlockLoad<int, 64, 4> L; typedef cub::BlockStore<int, 64, 4> S;"
     " __shared__ typename L::TempStorage t; __shared__ typename S::TempStorage u; int x[4];"
     " L(t).Load(in + blockIdx.x * 256, x); S(u).Store(out + blockIdx.x * 256, x);",
+    "vectors use no storage": VECTORS
+    + "L(t).Load(out + blockIdx.x * 128, x); L(t).Load(in + blockIdx.x * 128, y);"
+    " x[0] += y[0]; x[1] += y[1]; S(u).Store(out + blockIdx.x * 128, x);",
+    "items that are valid": VECTORS + "int n = in[0] & 127; L(t).Load(out + blockIdx.x * 128, x, n, 0);"
+    " S(u).Store(out + blockIdx.x * 128, x, n);",
+    "one's own items": VECTORS
+    + "S(u).Store(out + blockIdx.x * 128, x); out[blockIdx.x * 128 + 2 * threadIdx.x] = 1;",
 }
 
 NOT_PROVED = {
+    "items of others": VECTORS
+    + "S(u).Store(out + blockIdx.x * 128, x); out[blockIdx.x * 128 + threadIdx.x] = 1;",
+    "items in another order": VECTORS + "typedef cub::BlockStore<int, 64, 2, cub::BLOCK_STORE_STRIPED> P;"
+    " __shared__ typename P::TempStorage w; L(t).Load(out + blockIdx.x * 128, x);"
+    " P(w).Store(out + blockIdx.x * 128, x);",
+    "valid items of two blocks": VECTORS + "S(u).Store(out + blockIdx.x * 64, x, 66);",
+    "transposed ones use storage": VECTORS
+    + "typedef cub::BlockLoad<int, 64, 2, cub::BLOCK_LOAD_TRANSPOSE> P;"
+    " __shared__ typename P::TempStorage w; P(w).Load(in, x); P(w).Load(in + 128, y);",
     "two uses": REDUCE + "v = R(t).Sum(v); v = R(t).Sum(v); " + OUT,
     "a loop without barrier": REDUCE + "for (int i = 0; i < 9; i++) v += R(t).Sum(i);",
     "a loop of each thread": REDUCE + "for (int i = 0; i < v; i++) v += R(t).Sum(i);",

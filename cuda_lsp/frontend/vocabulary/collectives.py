@@ -5,9 +5,11 @@ itself is free of races. So one thread of the group, the same for all of them an
 for everything that the group does there: it writes the whole storage. Two uses of one storage meet when no
 barrier of the program separates them; one use does not meet itself. Whether a collective orders anything
 else is up to the library: its barrier is not ``assured``.
-``BlockLoad`` and ``BlockStore`` touch their tile of memory the same way, each element once.
+``BlockLoad`` and ``BlockStore`` touch their tile of memory the same way, each element once; those that move
+items directly, or as vectors, use no storage, and thread t moves those from t * items on.
 
-A tile that is guarded (``Load(tile, items, valid)``) counts as a whole one: no thread is known to touch it.
+A tile that is guarded (``Load(tile, items, valid)``) counts as a whole one where no thread is known to touch
+it.
 
 Storage outside shared memory and groups smaller than a warp are not modelled (``Incomplete``).
 """
@@ -19,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary
-from cuda_lsp.frontend.lowering.places import Handle, MemoryPlace, Place, StaticPlace, Value
+from cuda_lsp.frontend.lowering.build import binary, cast, element
+from cuda_lsp.frontend.lowering.places import Handle, MemoryPlace, Place, StaticPlace, Value, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
@@ -39,7 +41,7 @@ from cuda_lsp.ir.program import (
     Store,
     Unknown,
 )
-from cuda_lsp.ir.types import UINT32, Opaque
+from cuda_lsp.ir.types import INT64, UINT32, Int, Opaque
 from cuda_lsp.ir.walk import root_array
 from cuda_lsp.model import Space
 
@@ -54,6 +56,9 @@ _GUARDED = {
     "cub::BlockLoad": 4,
     "cub::BlockStore": 3,
 }  # arguments, with a guard
+_DIRECT = ("DIRECT", "VECTORIZE", ")0", ")2")
+"""How the names of these algorithms end, or their numbers."""
+_MOST_ITEMS = 32
 _KNOWN = frozenset(
     {*_READS_ONLY, *_TILES, "cub::BlockScan", "cub::WarpScan", "cub::BlockAdjacentDifference",
      "cub::BlockDiscontinuity", "cub::BlockExchange", "cub::BlockRadixSort", "cub::BlockMergeSort"}
@@ -77,14 +82,17 @@ def collective(call: Call, this: Place) -> Value:
     storage = handle.storage if handle is not None else None
     tile = None if name not in _TILES else _tile(call, name, full_name)
     results = call.arguments
+    valid: Value | None = None
     if name in _TILES and call.arguments:
         results = call.arguments[1:2]
-        for guard in call.arguments[2:]:
-            expressions.value(low, guard)
+        guards = [expressions.value(low, guard) for guard in call.arguments[2:]]
+        valid = guards[0] if guards else None
     private = _read(call, results, _inputs(name, results))
     member = _member(low, full_name)
     known = name in _KNOWN and private and (tile is not None or name not in _TILES)
-    if known and member is not None and isinstance(storage, MemoryPlace) and _in_shared_memory(storage):
+    if known and member is not None and tile is not None and _moves_directly(full_name):
+        _move_own(call, name, member, tile, full_name, valid)
+    elif known and member is not None and isinstance(storage, MemoryPlace) and _in_shared_memory(storage):
         _work(call, name, member, storage, tile)
     else:
         pointers: list[Expr] = [storage.pointer] if isinstance(storage, MemoryPlace) else []
@@ -201,6 +209,34 @@ def _work(call: Call, name: str, member: Expr, storage: MemoryPlace, tile: tuple
     elected = Unknown(f"which thread does the work of {name}", UINT32, low.fresh(), uniform=True)
     low.emit(If(binary(BinaryOp.EQ, member, elected), tuple(work), (), site))
     low.emit(_barrier(call, name))
+
+
+def _moves_directly(full_name: str) -> bool:
+    """Each thread moves its own items, one behind the other, without the others."""
+    algorithm = template_arguments(full_name)[3:4]
+    return not algorithm or algorithm[0].endswith(_DIRECT)
+
+
+def _move_own(
+    call: Call, name: str, member: Expr, tile: tuple[Expr, int], full_name: str, valid: Value | None
+) -> None:
+    """A thread's accesses to its own items; of a tile that is guarded, to each that is valid."""
+    low, site = call.low, call.low.site(call.node)
+    threads, items = (int(number) for number in template_arguments(full_name)[1:3])
+    limit = cast(valid, INT64) if is_expr(valid) and isinstance(valid.type, Int) else None
+    parts = items if limit is not None and items <= _MOST_ITEMS else 1
+    each = tile[1] // threads // parts
+    kind = Opaque("tile", each)
+    first = binary(BinaryOp.MUL, cast(member, INT64), Const(parts, INT64))
+    for number in range(parts):
+        index = binary(BinaryOp.ADD, first, Const(number, INT64))
+        at = element(tile[0], index, each)
+        content = Unknown(f"what {name} stores", kind, low.fresh())
+        loads = name == "cub::BlockLoad"
+        access: Stmt = Load(None, at, kind, site) if loads else Store(at, content, kind, site)
+        if limit is not None and parts == items:
+            access = If(binary(BinaryOp.LT, index, limit), (access,), (), site)
+        low.emit(access)
 
 
 def _size(info: TypeInfo) -> int:
