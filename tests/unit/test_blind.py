@@ -35,9 +35,9 @@ Lines = frozenset[int]
 
 WRONG = frozenset(
     [
-        "collatz_vote_inside",  # lanes that leave the loop return, and are waited for by nobody: no divergence
+        "collatz_vote_inside",  # lanes that leave its loop return: nobody waits for them
         "scale_rows_member",  # its host asks an object for the block, which is not read: another is assumed
-        "gamma_tiles_overlap",  # two blocks store what both compute alike of one element: not seen as one value
+        "gamma_tiles_overlap",  # two blocks store what both compute alike of one element
     ]
 )
 """What is told of these is not the truth; who mends one takes it off."""
