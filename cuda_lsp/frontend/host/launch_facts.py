@@ -327,7 +327,7 @@ def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchS
     takes = len(kernel.parameters)
     named = [s for s in sites if s.kernel == kernel.base_name and (s.passed or 0) <= takes]
     own = [site for site in named if _may_instantiate(site, kernel)]
-    in_scope = [site for site in own if f"::{kernel.scope}".endswith(f"::{site.scope}") or not site.scope]
+    in_scope = [site for site in own if f"::{kernel.scope}".endswith(f"::{site.scope}")]
     own = in_scope if any(site.scope for site in in_scope) else own
     fits = any(site.passed == takes for site in own)
     return [site for site in own if site.passed in (None, takes)] if fits else own

@@ -9,7 +9,6 @@ launches in other editor buffers are not seen.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections import deque
@@ -21,6 +20,7 @@ from attrs import define, field
 
 from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
+from cuda_lsp.frontend.host.defined_kernels import defined_kernels
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
@@ -28,7 +28,7 @@ from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
-from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, project_root
+from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, in_common, project_root
 from cuda_lsp.frontend.toolchain import FrontendOptions
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
@@ -38,9 +38,6 @@ _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 5
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
-_BOUNDS = re.compile(r"__launch_bounds__\s?\([^;{}()]{0,200}(?:\([^;{}()]{0,200}\)[^;{}()]{0,200}){0,4}\)")
-_KERNEL = re.compile(r"\A[^;{}()]*?\b([A-Za-z_]\w*)\s?\(")
-_LONGEST_HEAD = 4_000  # characters of a kernel's parameters
 
 
 @define
@@ -103,9 +100,9 @@ class Workspace:
 
     def _is_of(self, kernel: str, path: Path, launching: Path, ring: Sequence[Path]) -> bool:
         """Whether no other file that defines a kernel of this name is nearer to the one that launches it."""
-        own = _common(path, launching)
+        own = in_common(path.parts, launching.parts)
         others = (f for f in ring if f != path and (known := self._read(f)) and kernel in known.kernels)
-        return all(_common(other, launching) <= own and other != launching for other in others)
+        return all(in_common(other.parts, launching.parts) <= own for other in others)
 
     def _read(self, file: Path) -> _File | None:
         try:
@@ -114,27 +111,19 @@ class Workspace:
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
                 launches = may_launch(text) or may_launch_by_macros(text)
-                known = self._files[file] = _File(stamp, text if launches else "", _kernels_of(text))
+                known = self._files[file] = _File(stamp, text if launches else "", _defined(text))
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known
 
 
-def _kernels_of(text: str) -> frozenset[str]:
-    """The kernels that a text defines; not those that it only declares."""
-    found: set[str] = set()
-    for part in HostText(text).plain.split("__global__")[1:] if "__global__" in text else ():
-        head = HostText(_BOUNDS.sub("", part[:_LONGEST_HEAD]))
-        name = _KERNEL.match(head.plain)
-        closing = head.closing(name.end() - 1) if name is not None else -1
-        if name is not None and head.plain[closing + 1 :].lstrip()[:1] == "{":
-            found.add(name[1])
-    return frozenset(found)
-
-
-def _common(one: Path, other: Path) -> int:
-    """How many folders two files have in common."""
-    return len(os.path.commonpath((one.parent, other.parent)))
+def _defined(text: str) -> frozenset[str]:
+    """The kernels that a text defines; most texts have none."""
+    return (
+        frozenset(name for name, _ in defined_kernels(HostText(text)))
+        if "__global__" in text
+        else frozenset()
+    )
 
 
 class _Ring:

@@ -67,11 +67,12 @@ def _nearest_folder(path: Path, root: Path, name: str) -> Path | None:
     if not seen:
         return None
     here = path.absolute().parts
-    nearest = min(seen, key=lambda p: (len(p.parts) - 2 * _common(p.parts, here), p))
+    nearest = min(seen, key=lambda p: (len(p.parts) - 2 * in_common(p.parts, here), p))
     return Path(*nearest.parts[: -len(wanted)])
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
+def in_common(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many parts two paths begin with alike."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 

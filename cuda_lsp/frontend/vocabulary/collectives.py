@@ -223,8 +223,10 @@ def _move_own(
     """A thread's accesses to its own items; of a tile that is guarded, to each that is valid."""
     low, site = call.low, call.low.site(call.node)
     threads, items = (int(number) for number in template_arguments(full_name)[1:3])
-    limit = cast(valid, INT64) if is_expr(valid) and isinstance(valid.type, Int) else None
-    parts = items if limit is not None and items <= _MOST_ITEMS else 1
+    limit: Expr | None = None
+    if is_expr(valid) and isinstance(valid.type, Int) and items <= _MOST_ITEMS:
+        limit = cast(valid, INT64)
+    parts = items if limit is not None else 1
     each = tile[1] // threads // parts
     kind = Opaque("tile", each)
     first = binary(BinaryOp.MUL, cast(member, INT64), Const(parts, INT64))
@@ -234,7 +236,7 @@ def _move_own(
         content = Unknown(f"what {name} stores", kind, low.fresh())
         loads = name == "cub::BlockLoad"
         access: Stmt = Load(None, at, kind, site) if loads else Store(at, content, kind, site)
-        if limit is not None and parts == items:
+        if limit is not None:
             access = If(binary(BinaryOp.LT, index, limit), (access,), (), site)
         low.emit(access)
 

@@ -98,9 +98,8 @@ class EqualValues:
         return self._each(("rounds", id(value)), *rows)
 
     def _of_data(self, value: Data) -> Lanes:
-        every = np.zeros(self.lanes, np.int64)
         if value.spread is Spread.GRID:
-            return self._each(("data", value.serial), every)
+            return self._each(("data", value.serial), np.zeros(self.lanes, np.int64))
         made = self._made(value) if value.made is not None and self._depth <= _DEEPEST else None
         if made is not None:
             return made

@@ -93,10 +93,10 @@ class Walker(Memory):
 
     def _if(self, s: ir.If) -> None:
         condition = self._condition(s.condition)
-        condition = self.lasting.get(condition, condition)
         if condition is t.TRUE or condition is t.FALSE:
             self.walk(s.then if condition is t.TRUE else s.otherwise)
             return
+        condition = self.lasting.get(condition, condition)
         outer, before = self.path, self.state
         ends: list[State] = []
         for arm, taken in ((s.then, condition), (s.otherwise, t.not_(condition))):
