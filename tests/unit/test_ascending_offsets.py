@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -25,7 +25,7 @@ def checked(body: str, launch: str = "8, 128") -> KernelReport:
     __global__ void k({names}) {{ {body} }}
     void go({names}) {{ k<<<{launch}>>>(row, other, out, in, n, width); }}
     """
-    (kernel,) = check_text(Path("/k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("/k.cu"), text, PATIENT).kernels
     return kernel
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -17,7 +17,7 @@ def report(body: str, parameters: str = "float* a, int n") -> KernelReport:
 __global__ void k({parameters}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}
 int main(int n, char** v) {{ float* a; int w = atoi(v[1]); k<<<n, 256>>>({names}); }}
 """
-    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("k.cu"), text, PATIENT).kernels
     return kernel
 
 

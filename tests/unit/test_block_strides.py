@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import FileReport, KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -31,7 +31,7 @@ __global__ void backwards(int* o) {
 
 
 def kernels() -> dict[str, KernelReport]:
-    report: FileReport = check_text(Path("k.cu"), TEXT, Settings(solver_budget=20_000))
+    report: FileReport = check_text(Path("k.cu"), TEXT, PATIENT)
     return {kernel.name: kernel for kernel in report.kernels}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
@@ -274,5 +274,5 @@ void f(float* b, int n) {
 )
 def test_arguments_that_are_others_divided_stay_so_in_every_round(place: str, width: str, free: bool) -> None:
     text = HALVED.replace("PLACE", place).replace("WIDTH", width)
-    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("k.cu"), text, PATIENT).kernels
     assert (kernel.verdict is Verdict.RACE_FREE) is free

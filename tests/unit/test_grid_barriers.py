@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -29,5 +29,5 @@ __global__ void k(int* a, int* b, unsigned* arrived) {
 
 @pytest.mark.parametrize(("fence", "free"), [("__threadfence();", True), ("", False)])
 def test_the_fence_decides(fence: str, free: bool) -> None:
-    report = check_text(Path("k.cu"), TEXT.replace("FENCE", fence), Settings(solver_budget=20_000))
+    report = check_text(Path("k.cu"), TEXT.replace("FENCE", fence), PATIENT)
     assert (report.kernels[0].verdict is Verdict.RACE_FREE) is free

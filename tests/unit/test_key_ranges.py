@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -29,7 +29,7 @@ void go(Node* n, int* a, int* b, int* c) {
 
 
 def test_only_what_nothing_keeps_apart_is_accused() -> None:
-    report = check_text(Path("k.cu"), TEXT, Settings(solver_budget=20_000))
+    report = check_text(Path("k.cu"), TEXT, PATIENT)
     verdicts = {kernel.name: kernel.verdict for kernel in report.kernels}
     assert verdicts == {
         "in_a_record": Verdict.UNDECIDED,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT, Settings
 from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
@@ -320,7 +320,7 @@ void f(int* o, {type} width, int height) {{
 )
 def test_a_size_that_is_above_zero_is_the_same_without_a_sign(type: str, check: str, free: bool) -> None:
     text = TILES.format(type=type, check=check)
-    (report,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (report,) = check_text(Path("k.cu"), text, PATIENT).kernels
     assert (report.verdict is Verdict.RACE_FREE) is free
 
 

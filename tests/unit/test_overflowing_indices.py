@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import Code, KernelReport, LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.analyze import check_text
@@ -65,7 +65,7 @@ def test_where_nothing_can_overflow_nothing_is_told() -> None:
 
 
 def told(text: str) -> KernelReport:
-    return check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0]
+    return check_text(Path("k.cu"), text, PATIENT).kernels[0]
 
 
 GRID = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import RACES, KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -15,7 +15,7 @@ def checked(body: str, launch: str) -> KernelReport:
     text = f"""__global__ void k(const float* in, const int* len, float* out) {{ {body} }}
     void go(const float* in, const int* len, float* out) {{ k<<<{launch}>>>(in, len, out); }}
     """
-    (kernel,) = check_text(Path("/k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("/k.cu"), text, PATIENT).kernels
     return kernel
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Code, Finding, Severity, Status
 from cuda_lsp.static.analyze import check_text
 
@@ -26,7 +26,7 @@ __global__ void tail(float* a, int n, int rounds) {{
 
 def told(host: str, directive: str = "") -> Finding:
     text = directive + TAIL.format(host=host)
-    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("k.cu"), text, PATIENT).kernels
     (found,) = [f for f in kernel.findings if f.code is Code.BARRIER_DIVERGENCE]
     return found
 

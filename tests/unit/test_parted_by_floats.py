@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Code, FileReport, Finding, Status
 from cuda_lsp.static.analyze import check_text
 
@@ -35,7 +35,7 @@ def checked(body: str, grid: int = 4) -> FileReport:
 }}
 void f(float* x, float4* q, int* h, float e, int n) {{ k<<<{grid}, 128>>>(x, q, h, e, n); }}
 """
-    report = check_text(Path("k.cu"), kernel, Settings(solver_budget=20_000))
+    report = check_text(Path("k.cu"), kernel, PATIENT)
     assert not report.errors
     return report
 

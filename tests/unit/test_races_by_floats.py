@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import RACES, FileReport, Finding, Severity, Status
 from cuda_lsp.static.analyze import check_text
 
@@ -25,7 +25,7 @@ void f(float* x, int* a, int* b, unsigned char* c, int* d, int* l, int* o, int* 
   k<<<4, 128>>>(x, a, b, c, d, l, o, k_, m, n);
 }}
 """
-    report = check_text(Path("k.cu"), kernel, Settings(solver_budget=20_000))
+    report = check_text(Path("k.cu"), kernel, PATIENT)
     assert not report.errors
     return report
 
@@ -112,7 +112,7 @@ void f(int* k, int* l, int* b) { raise<<<40, 128>>>(k, l, b, 5000); }
 
 @pytest.mark.parametrize(("lock", "status"), [("l", Status.CONDITIONAL), ("b", None)])
 def test_a_replay_asks_nothing_of_what_an_atomic_finds(lock: str, status: Status | None) -> None:
-    report = check_text(Path("k.cu"), OTHER_LOCK.replace("LOCK", lock), Settings(solver_budget=20_000))
+    report = check_text(Path("k.cu"), OTHER_LOCK.replace("LOCK", lock), PATIENT)
     (kernel,) = report.kernels
     certain = {f.status for f in kernel.findings if f.code in RACES and f.status is not Status.POSSIBLE}
     assert certain == ({status} if status else set())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.analyze import check_text
@@ -15,7 +15,7 @@ from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 
 def verdict(text: str) -> Verdict:
-    (kernel,) = check_text(Path("/k.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("/k.cu"), text, PATIENT).kernels
     return kernel.verdict
 
 

@@ -31,7 +31,7 @@ __global__ void borders_of_a_row(float* out, int width, int radius) {
 
 
 def checked(text: str) -> KernelReport:
-    (kernel,) = check_text(Path("rows.cu"), text, Settings(solver_budget=20_000)).kernels
+    (kernel,) = check_text(Path("rows.cu"), text, Settings(solver_budget=6_000)).kernels
     return kernel
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Code, KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
@@ -14,7 +14,7 @@ CG = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 
 
 def checked(text: str) -> KernelReport:
-    (report,) = check_text(Path("k.cu"), CG + text, Settings(solver_budget=20_000)).kernels
+    (report,) = check_text(Path("k.cu"), CG + text, PATIENT).kernels
     return report
 
 

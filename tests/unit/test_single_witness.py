@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.model import Code, FileReport, Finding
 from cuda_lsp.report.terminal import finding_text
 from cuda_lsp.server.hover import hover_text
@@ -22,7 +22,7 @@ void go(float* a, int n) { k<<<1, 256>>>(a, n); }
 
 @pytest.fixture(scope="module")
 def report() -> FileReport:
-    return check_text(Path("k.cu"), TEXT, Settings(solver_budget=20_000))
+    return check_text(Path("k.cu"), TEXT, PATIENT)
 
 
 @pytest.fixture(scope="module")

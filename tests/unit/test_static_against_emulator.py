@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
@@ -123,7 +123,7 @@ def test_the_static_analysis_and_the_emulator_name_the_same_lines(seed: int, tmp
     text = "\n".join("\n".join(w.lines) for w in writers) + "\n"
     path = tmp_path / "generated.cu"
     path.write_text(text)
-    report = check_text(path, text, Settings(solver_budget=20_000))
+    report = check_text(path, text, PATIENT)
     assert report.errors == ()
     module = compile_module(path, text, CompileOptions(), Level.O0, find_toolkit(), tmp_path / "cache")
     engine = EmulatorEngine()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.config import Settings
+from cuda_lsp.config import PATIENT
 from cuda_lsp.ir.program import Axis, Builtin
 from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import Verdict
@@ -28,7 +28,7 @@ __global__ void k(float* y, int n) { scale(y, n, cg::this_grid()); }
 
 def verdict(step: str, more: str = "0") -> Verdict:
     text = SCALE.replace("STEP", step).replace("MORE", more)
-    return check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0].verdict
+    return check_text(Path("k.cu"), text, PATIENT).kernels[0].verdict
 
 
 def test_strides_of_the_whole_grid_keep_threads_apart():
@@ -55,6 +55,4 @@ def test_a_grid_that_is_only_numbered_is_a_line():
 def test_a_coordinate_besides_shows_its_shape():
     assert Axis.BID_Z in axes("a[grid.thread_rank()] = blockIdx.x;")
     text = f"{CG} __global__ void k(int* a) {{ a[blockIdx.x] = cg::this_grid().size(); }}"
-    assert check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels[0].verdict is not (
-        Verdict.RACE_FREE
-    )
+    assert check_text(Path("k.cu"), text, PATIENT).kernels[0].verdict is not (Verdict.RACE_FREE)

@@ -92,7 +92,7 @@ def _rows(group: Group, units: Units, bad: Flags) -> Entries:
         if not len(at) or not a.size:  # its width did not count for the units
             continue
         offset = np.reshape(spread_out(offset_of(a), a.may.shape)[..., group.lanes], -1)[at]
-        numbers = np.stack([units.numbers(offset, k) for k in range(a.size // units.size)], axis=1)
+        numbers = units.numbers(offset, a.size)
         row, part = np.nonzero(bad[numbers])
         at, width = at[row], may.shape[-1]
         must = np.reshape(a.must[..., group.lanes], -1)

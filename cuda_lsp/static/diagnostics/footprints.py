@@ -122,10 +122,15 @@ class Units:
         touched = distinct(np.concatenate(parts))
         return Units(size, low, len(touched), touched)
 
-    def numbers(self, offset: Ints, part: int = 0) -> Ints:
-        """The number of the unit ``part`` units behind each offset."""
-        unit = offset // self.size + part
+    def numbers(self, offset: Ints, width: int) -> Ints:
+        """The numbers of the units that ``width`` bytes at each offset take, ``(offsets, units)``."""
+        unit = (offset // self.size)[:, None] + np.arange(width // self.size)
         return unit - self.low if self.touched is None else np.searchsorted(self.touched, unit)
+
+    def column(self, cells: Cells, agents: Lanes) -> tuple[Ints, Lanes]:
+        """The number of each unit that an access touches, and the agent that touches it there."""
+        numbers = self.numbers(cells.offset, cells.width)
+        return numbers.ravel(), np.repeat(agents[cells.lane], numbers.shape[1])
 
     def unit(self, numbers: Ints) -> Ints:
         """The units with these numbers."""
@@ -150,8 +155,7 @@ def suspicious(group: Group) -> tuple[Units, Flags] | None:
     agents: Lanes = (group.agent + 1).astype(np.int32)  # 0: nobody
     columns: dict[int, list[tuple[Ints, Lanes]]] = {kind: [] for kind in range(4)}
     for c in cells:
-        agent = agents[c.lane]
-        columns[c.kind] += [(units.numbers(c.offset, part), agent) for part in range(c.width // units.size)]
+        columns[c.kind].append(units.column(c, agents))
     in_time(group, sum(len(c.offset) * (c.width // units.size) for c in cells))
     bad = np.zeros(units.span, bool)
     writer = _last(columns[1], units.span)
@@ -177,9 +181,8 @@ def _mixed_widths(cells: Sequence[Cells], agents: Lanes, units: Units, bad: Flag
     for width in {c.width for c in atomics if c.kind == _UPDATE} if mixed else ():
         alike, others = (
             [
-                (units.numbers(c.offset, part), agents[c.lane])
+                units.column(c, agents)
                 for c in atomics
-                for part in range(c.width // units.size)
                 if (c.width == width) is same and (c.kind == _UPDATE or not same)
             ]
             for same in (True, False)
