@@ -197,6 +197,7 @@ namespace cg = cooperative_groups;
 __device__ void reversed(int* out, int* s, int n, int own) {
     cg::grid_group grid = cg::this_grid();
     s[own] = own;
+    if (threadIdx.x == 0) atomicAdd(out + 2 * n, 1);
     for (int i = grid.thread_rank(); i < n; i += grid.size()) out[i] = i + s[own] - own;
     BARRIER
     for (int i = grid.thread_rank(); i < n; i += grid.size()) out[n + i] = out[n - 1 - i];
@@ -223,13 +224,14 @@ void check(const char* name, const void* kernel, int threads, int shared, int n)
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, shared);
-    cudaMalloc(&out, 2 * n * sizeof(int));
+    cudaMalloc(&out, (2 * n + 1) * sizeof(int));
+    cudaMemset(out, 0, (2 * n + 1) * sizeof(int));
     void* given[] = {&out, &n};
     cudaLaunchCooperativeKernel(kernel, each * processors, threads, given, shared, 0);
     cudaError_t error = cudaDeviceSynchronize();
-    int* host = new int[2 * n];
-    cudaMemcpy(host, out, 2 * n * sizeof(int), cudaMemcpyDeviceToHost);
-    bool same = true;
+    int* host = new int[2 * n + 1];
+    cudaMemcpy(host, out, (2 * n + 1) * sizeof(int), cudaMemcpyDeviceToHost);
+    bool same = host[2 * n] == each * processors;
     for (int i = 0; i < n; ++i) same = same && host[i] == i && host[n + i] == n - 1 - i;
     printf("%s, %d blocks: %s, %s\\n", name, each * processors, same ? "as it should be" : "wrong",
            cudaGetErrorString(error));
