@@ -181,13 +181,15 @@ def test_a_launch_as_clusters_is_checked(runner: Runner, tmp_path: Path, barrier
     assert not outcome.faults
 
 
-def whole(runner: Runner, folder: Path, text: str, *extra: str, all_blocks: bool = False) -> ProgramResult:
+def whole(
+    runner: Runner, folder: Path, text: str, *extra: str, all_blocks: bool = False, link: tuple[str, ...] = ()
+) -> ProgramResult:
     """A program of which nothing is known beforehand. ``extra``: options of its compiler."""
     path = folder / "program.cu"
     path.write_text(text)
     options = CompileOptions(arch="sm_75", extra=extra)
     job = ProgramJob(path, text, (), options, folder / "cache", folder)
-    job = evolve(job, engine=EngineKind.GPU, deadline=120.0, all_blocks=all_blocks)
+    job = evolve(job, engine=EngineKind.GPU, deadline=120.0, all_blocks=all_blocks, link=link)
     result = runner.run_program(job)
     assert result.status == 0, result
     return result
@@ -233,6 +235,45 @@ def test_cooperative_grids_as_large_as_the_gpu_holds_are_checked(
         assert bool(seen.races) == racy, (name, seen.not_covered)
     assert told["sized"].counts.checked == 1, (told["sized"].told, result.notes)
     assert not told["sized"].checks[0].results[0].races.races
+
+
+NESTED = """
+#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void child(int* p, int add) { p[threadIdx.x] += add; }
+__global__ void parent(int* p) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    BARRIER
+    p[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) child<<<1, 64>>>(p + blockIdx.x * 64, 1000);
+}
+int main() {
+    int *p, host[256];
+    cudaMalloc(&p, sizeof host);
+    parent<<<4, 64>>>(p);
+    cudaError_t error = cudaDeviceSynchronize();
+    cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost);
+    bool same = true;
+    for (int i = 0; i < 256; ++i) same = same && host[i] == 1063 - i % 64;
+    printf("%s, %s\\n", same ? "as it should be" : "wrong", cudaGetErrorString(error));
+}
+"""
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_kernels_that_launch_kernels_are_checked_as_far_as_they_go_themselves(
+    runner: Runner, tmp_path: Path, barrier: str, racy: bool
+) -> None:
+    result = whole(runner, tmp_path, NESTED.replace("BARRIER", barrier), all_blocks=True, link=("-rdc=true",))
+    assert racy or "as it should be, no error" in result.output, (result.output, result.notes)
+    told = {run.name: run for run in result.runs}
+    assert told["parent"].counts.checked == 1, (told["parent"].told, result.notes)
+    seen = told["parent"].checks[0].results[0].races
+    assert bool(seen.races) == racy
+    assert not seen.faults
+    assert "what the kernels do that it launches: they run unwatched" in seen.not_covered
 
 
 @pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])

@@ -17,8 +17,11 @@ from toolkit import needs_nvcc
 from cuda_lsp.cli import main
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.linking import link_modules
+from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.plan import Plan
+from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.dynamic.programs.gpu_process import Hosted
 from cuda_lsp.dynamic.programs.job import ProgramJob
 from cuda_lsp.dynamic.programs.on_gpu import Task
@@ -216,21 +219,30 @@ def test_two_definitions_of_one_name_do_not_link() -> None:
         linked([read_module(OTHER), read_module(OTHER)], [1, 1])
 
 
-@pytest.mark.parametrize(
-    ("called", "why"),
-    [
-        ("__cudaCDP2LaunchDeviceV2", "it launches kernels"),
-        ("_Z3fari", "it calls far, which stands in another"),
-    ],
-)
-def test_a_kernel_that_lacks_code_is_refused_on_a_gpu(called: str, why: str) -> None:
-    text = PART.replace("far", called).replace("call.uni (r), near, (x);", f"call.uni (r), {called}, (x);")
+def test_a_kernel_that_lacks_code_is_refused_on_a_gpu() -> None:
+    text = PART.replace("far", "_Z3fari").replace("call.uni (r), near, (x);", "call.uni (r), _Z3fari, (x);")
     request = KernelRun(text, "one", LaunchConfig((32, 1, 1), (1, 1, 1), 0), (), ())
-    with pytest.raises(EngineUnavailable, match=why):
+    with pytest.raises(EngineUnavailable, match="it calls far, which stands in another"):
         Plan(EmulatedCard(), request, read_module(text))
 
 
-def test_kernels_that_launch_kernels_are_not_checked_on_a_gpu_and_it_is_said(sources: Path) -> None:
+def test_the_code_of_kernels_that_launch_kernels_is_linked_with_what_does_so(sources: Path) -> None:
+    """Its own accesses are watched, what it launches is not, and that is said."""
+    options, toolkit = CompileOptions(extra=("-rdc=true",), defines=("BARRIER=",)), find_toolkit()
+    path = sources / "nested.cu"
+    plain = compile_module(path, path.read_text(), options, Level.O0, toolkit, sources / "cache")
+    entry = next(name for name in plain.module.entries if "parent" in name)
+    sites = sites_of(plain, entry)
+    request = KernelRun(plain.ptx, entry, LaunchConfig((64, 1, 1)), (Argument("p", bytes(8)),), sites)
+    launch = Launch(EmulatedCard(), toolkit, request, plain.module)
+    launch.assemble()
+    assert launch.not_covered == ["what the kernels do that it launches: they run unwatched"]
+    assert launch.made is not None
+    cubin = assembled(launch.made.text, toolkit, "sm_90")
+    assert entry.encode() in cubin and b"cudaCDP" in cubin
+
+
+def test_kernels_that_launch_themselves_are_not_checked_on_a_gpu_and_it_is_said(sources: Path) -> None:
     """Alone, and in a program, which goes on: the launch is its own."""
     options, toolkit = CompileOptions(extra=("-rdc=true",), defines=("BARRIER=",)), find_toolkit()
     path = sources / "nested.cu"
@@ -238,8 +250,8 @@ def test_kernels_that_launch_kernels_are_not_checked_on_a_gpu_and_it_is_said(sou
         compile_module(path, path.read_text(), options, level, toolkit, sources / "cache")
         for level in (Level.O0, Level.O3)
     )
-    entry = next(name for name in plain.module.entries if "parent" in name)
-    words = "not checked on the GPU: it launches kernels from the device"
+    entry = next(name for name in plain.module.entries if "turn" in name)
+    words = "not checked on the GPU: it launches itself from the device"
     request = KernelRun(plain.ptx, entry, LaunchConfig((64, 1, 1)), (Argument("p", bytes(8)),), ())
     with pytest.raises(EngineUnavailable) as refused:
         emulated_engine(toolkit).run(request, lambda stage: None)
@@ -249,7 +261,8 @@ def test_kernels_that_launch_kernels_are_not_checked_on_a_gpu_and_it_is_said(sou
     host = Hosted(task, EmulatedCard(), NoProgram(), io.BytesIO(), lambda number: None)  # type: ignore[arg-type]
     shape = (ctypes.c_uint * 13)(1, 1, 1, 64, 1, 1, 0, 0, 1, 1, 1, 0, 0)
     value = ctypes.c_ulonglong()
-    assert host.launch(entry.encode(), shape, (ctypes.c_void_p * 1)(ctypes.addressof(value))) == 0
+    given = (ctypes.c_void_p * 3)(*3 * [ctypes.addressof(value)])
+    assert host.launch(entry.encode(), shape, given) == 0
     assert host.tally.counts[entry].reasons == {words: 1}
 
 

@@ -31,7 +31,7 @@ from cuda_lsp.dynamic.instrumentation.program_pointers import with_program_point
 from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, STAMP_BYTES, WHERE_WORDS
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import width_table
-from cuda_lsp.dynamic.ptx.functions import launches_kernels
+from cuda_lsp.dynamic.ptx.functions import launches_kernels, names_of
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (
@@ -85,8 +85,10 @@ class Launch:
         self._place_records(watch)
 
     def _instrument(self) -> Watch:
-        if launches_kernels(self.module, self.request.entry):
-            raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
+        if self._launches_kernels:
+            if self.request.entry in names_of(self.module, self.request.entry):
+                raise EngineUnavailable("not checked on the GPU: it launches itself from the device")
+            self.not_covered.append("what the kernels do that it launches: they run unwatched")
         known = len(self.host.allocations) if self.host is not None else 0
         allocations = self.host.allocations if self.host is not None else None
         self.likely = likely(self.module, self.request, allocations)
@@ -101,6 +103,10 @@ class Launch:
         self.made = instrumented(module, self.request, watch, detector, pointers)
         self.not_covered.extend(self.made.not_covered)
         return watch
+
+    @property
+    def _launches_kernels(self) -> bool:
+        return launches_kernels(self.module, self.request.entry)
 
     def assemble(self) -> None:
         """The code alone, for a launch that is to come. Raises what ``prepare`` raises."""
@@ -142,8 +148,9 @@ class Launch:
 
     def _has_hidden_memory(self) -> bool:
         """Memory of the device's own heap, or where the blocks of a grid meet, has no range that we know."""
-        if self.plan.cooperative:
-            self.not_covered.append("bounds of global memory: the driver gives the grid memory of its own")
+        if self.plan.cooperative or self._launches_kernels:
+            who = "the grid" if self.plan.cooperative else "what it launches"
+            self.not_covered.append(f"bounds of global memory: the driver gives {who} memory of its own")
             return True
         called = {i.arguments[-2] if len(i.arguments) > 1 else "" for f in self.module.functions.values()
                   for i in f.instructions() if i.base == "call" and "malloc" in i.operands}  # fmt: skip

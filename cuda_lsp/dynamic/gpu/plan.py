@@ -21,8 +21,13 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
-from cuda_lsp.dynamic.ptx.flatten import DEVICE_RUNTIME
-from cuda_lsp.dynamic.ptx.functions import has_loops, meets_in_grid, most_held, reached_from
+from cuda_lsp.dynamic.ptx.functions import (
+    has_loops,
+    launches_kernels,
+    meets_in_grid,
+    most_held,
+    reached_from,
+)
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import kernel_name
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
@@ -43,12 +48,6 @@ _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
 _LARGEST_CLUSTER = 8  # blocks that a kernel gets without asking for more
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
-
-
-def _lacking(name: str) -> str:
-    if name.startswith(DEVICE_RUNTIME):
-        return "it launches kernels"
-    return f"it calls {kernel_name(name)}, which stands in another source"
 
 
 class Order(Enum):
@@ -82,8 +81,11 @@ class Plan:
         request, module = self.request, self.module
         functions = reached_from(module, request.entry)
         for function in functions:
-            if function.body is None and function.name.startswith(("_Z", DEVICE_RUNTIME)):
-                raise EngineUnavailable(f"not checked on the GPU: {_lacking(function.name)}")
+            if function.body is None and function.name.startswith("_Z"):
+                called = kernel_name(function.name)
+                raise EngineUnavailable(
+                    f"not checked on the GPU: it calls {called}, which stands in another source"
+                )
         self.cooperative = (
             meets_in_grid(i for f in functions for i in f.instructions())
             if request.together is None
@@ -148,7 +150,12 @@ class Plan:
 
     @property
     def _resident(self) -> int:
-        """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
+        """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place.
+
+        Code that is linked is assembled function by function, each with the registers that it wants.
+        """
+        if launches_kernels(self.module, self.request.entry):
+            return 1
         threads, device = self.layout.threads, self.device
         wanted = self._wanted_threads // threads
         if self.cooperative:

@@ -19,6 +19,7 @@ from pathlib import Path
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.ptx.flatten import DEVICE_RUNTIME
 
 SOURCE = Path(__file__).with_name("detector.cu")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
@@ -59,9 +60,14 @@ def made_meanwhile(toolkit: Toolkit, architecture: int) -> None:
 
 
 def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
-    """The cubin of a module for ``target`` (``sm_90a``). Raises AssemblyError."""
-    ptxas = toolkit.nvcc.with_name("ptxas")
-    return _made(ptx, ".ptx", ".cubin", toolkit, (str(ptxas), f"-arch={target}"))
+    """The cubin of a module for ``target`` (``sm_90a``). Raises AssemblyError.
+
+    That of kernels which launch kernels is linked with the device's runtime, which nvcc knows the place of.
+    """
+    linked = (str(toolkit.nvcc), "-rdc=true", "-dlink", "-cubin", "-lcudadevrt")
+    alone = (str(toolkit.nvcc.with_name("ptxas")),)
+    command = linked if DEVICE_RUNTIME in ptx else alone
+    return _made(ptx, ".ptx", ".cubin", toolkit, (*command, f"-arch={target}"))
 
 
 def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequence[str]) -> bytes:
