@@ -127,11 +127,11 @@ def distance(
     host = _Host(constants, at)
     value: Polynomial | None = {}
     for names, factor in apart.items():
-        product: Polynomial | None = {(): factor}
+        times: Polynomial | None = {(): factor}
         for name in names:
             size = host.value(arguments[int(name[1:])] if name.startswith("#") else name, at)
-            product = multiplied(product, size) if product is not None and size is not None else None
-        value = added(value, product, 1) if value is not None and product is not None else None
+            times = multiplied(times, size) if times is not None and size is not None else None
+        value = added(value, times, 1) if value is not None and times is not None else None
     if not value:
         return None
     known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
