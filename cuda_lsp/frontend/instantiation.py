@@ -205,7 +205,8 @@ def _header(template: KernelSource, source: SourceText) -> str:
     name = template.name_range.start
     line = source.line_starts[name.line - 1]
     before = source.data[start : line + name.column - 1].decode("utf-8", "replace")
-    return f"{template.scope}{template.base_name}({', '.join(template.parameters)}):{before}"
+    takes = zip(template.parameter_types, template.parameters, strict=True)  # overloads name them alike
+    return f"{template.scope}{template.base_name}({', '.join(map(' '.join, takes))}):{before}"
 
 
 def left_out(sources: KernelSources) -> list[ToolError]:

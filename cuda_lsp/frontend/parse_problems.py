@@ -20,7 +20,7 @@ from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.model import Severity, ToolError
+from cuda_lsp.model import Severity, SourceRange, ToolError
 
 # Headers of the toolkit, of the C library and of systems that sources include in quotes as well.
 _TOOLKIT = re.compile(
@@ -124,8 +124,13 @@ def _in_angle_brackets(ast: Ast, location: Any) -> bool:
     return file is not None and ast.contents(file)[location.offset : location.offset + 1] == b"<"
 
 
-def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> list[ToolError]:
-    """One message per header of the user's own that was not found."""
+def missing_headers(
+    missing: Sequence[tuple[str, int]], source: SourceText, includes: SourceRange | None = None
+) -> list[ToolError]:
+    """One message per header of the user's own that was not found.
+
+    ``includes``: where the text includes others, in which a header may be missing.
+    """
     errors: list[ToolError] = []
     seen: set[str] = set()
     for name, line in missing:
@@ -139,7 +144,7 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
             ToolError(
                 f"header {name!r} was not found, so what it declares is unknown: add its folder to the"
                 " setting include-dirs, pass -I, or provide a compile_commands.json",
-                source.range(start, start + len(text)) if line else None,
+                source.range(start, start + len(text)) if line else includes,
             )
         )
     return errors

@@ -443,10 +443,12 @@ class Translation:
             return (self._failure, *self._around.option_errors, *self.directives.errors)
         errors = [*self._around.option_errors]
         own = self.guessed.unit is None  # what a unit lacks is told of the unit
-        errors += missing_headers([m for m in self._problems.missing if own or m[1]], self._source)
-        errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
-        errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
+        missing = [m for m in self._problems.missing if own or m[1]]
+        includes = self._source.range(*line.span()) if line else None
+        errors += missing_headers(missing, self._source, includes)
+        errors += self._inclusions().told(self._source)
+        errors += self.guessed.told(includes or self._source.range(0, 1))
         errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += instantiation.left_out(self._sources)
         errors += not_read(unread_kernels(self._source.text, self._sources), self._source)

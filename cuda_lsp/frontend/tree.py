@@ -102,6 +102,7 @@ class Ast:
         self._provided: dict[int, bool] = {}
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
+        self.macros: Any = None  # asm's cache
         self.destructors: dict[int, Declaration | None] = {}  # by the class
         self._methods: dict[int, list[Declaration]] | None = None  # that are instantiated, by their class
 
@@ -110,7 +111,7 @@ class Ast:
         for cache in (self._bodies, self._declarations, self._extents, self.types, self.functions):
             cache.clear()
         self.destructors.clear()
-        self._methods = None
+        self._methods = self.macros = None
 
     # ------------------------------------------------------------------------------- structure
 
@@ -324,6 +325,18 @@ class Ast:
         _, file, start, end = self.extent(node)
         text = self.contents(file)[start:end].decode(errors="replace")
         return text if "\n" not in text else " ".join(text.split())
+
+    def text_from(self, node: Node) -> str:
+        """The source from where a node begins to the end of the file."""
+        _, file, start, _ = self.extent(node)
+        return self.contents(file)[start:].decode(errors="replace")
+
+    def texts(self) -> tuple[str, ...]:
+        """The sources of the file and of all that it includes, without the toolkit's."""
+        files = [self.tu.get_file(self.tu.spelling), *(each.include for each in self.tu.get_includes())]
+        handles = dict.fromkeys(ctypes.cast(file.from_param(), c_void_p).value or 0 for file in files)
+        own = (handle for handle in handles if _HEADERS not in self.path(handle).parents)
+        return tuple(self.contents(handle).decode(errors="replace") for handle in own)
 
 
 def _key(cursor: RawCursor) -> tuple[int, int]:

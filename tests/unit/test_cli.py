@@ -126,6 +126,15 @@ def test_a_kernel_that_is_no_program_text_fails_the_check(file: Path) -> None:
     assert result.exit_code == 2 and f"{file}:3:21: error: in kernel 'k', not understood" in result.output
 
 
+def test_a_file_without_kernels_whose_header_lacks_another_is_no_failure(file: Path) -> None:
+    (file.parent / "tools.h").write_text('#include "absent.h"\n')
+    file.write_text('\n#include "tools.h"\nint main() {}\n')
+    result = invoke("check", file, "--format", "concise", "--fail-on", "never")
+    assert (
+        result.exit_code == 0 and f"{file}:2:1: information: header 'absent.h' was not found" in result.output
+    )
+
+
 def test_what_a_missing_header_would_make_sense_of_is_no_failure(file: Path) -> None:
     file.write_text('#include "macros.h"\n' + RACY.replace("  s[", "  UNROLLED for (;;) s["))
     result = invoke("check", file, "--fail-on", "never")

@@ -7,6 +7,7 @@ from extract_kernels import lowered
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solver.answer import Budget
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 LAUNCH = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)
@@ -84,3 +85,45 @@ def test_what_data_moves_stays_where_a_guard_keeps_it() -> None:
     assert result.verdict is Verdict.RACE_FREE, result.reasons
     assert not any("overlap" in text for text in result.assumptions)
     assert decided(source.replace("t >= T", "t > T")).verdict is not Verdict.RACE_FREE
+
+
+STEPS = """
+__global__ void k(float* out, int n, int m, int w) {{
+    float* p = out + (blockIdx.y * m + blockIdx.z) * n * w;
+    for (int row = blockIdx.x; row < n; row += gridDim.x) {{
+        if ({first} < {limit}) p[row * w + {first}] = 1;
+        if ({second} < {limit}) p[row * w + {second}] = 2;
+    }}
+}}
+"""
+
+
+def steps(first: str, second: str, limit: str = "w") -> SolverResult:
+    source = STEPS.format(first=first, second=second, limit=limit)
+    return refine_kernel(lowered(source), [LAUNCH], GpuModel("test", (9, 0)), Budget(kernel=0.15, query=0.05))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2 * threadIdx.x", "2 * threadIdx.x + 1"),
+        ("3 * threadIdx.x + 1", "3 * threadIdx.x"),
+        ("4 * threadIdx.x", "4 * threadIdx.x + 3"),
+    ],
+)
+def test_columns_in_steps_stay_in_their_rows(first: str, second: str) -> None:
+    result = steps(first, second)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "limit"),
+    [
+        ("2 * threadIdx.x", "2 * threadIdx.x + 2", "w"),
+        ("2 * threadIdx.x", "3 * threadIdx.x", "w"),
+        ("2 * threadIdx.x", "2 * threadIdx.x + 1", "w + 1"),
+        ("2 * threadIdx.x", "2 * threadIdx.x + 1", "2 * w"),
+    ],
+)
+def test_columns_in_steps_that_meet_are_not_proved(first: str, second: str, limit: str) -> None:
+    assert steps(first, second, limit).verdict is not Verdict.RACE_FREE

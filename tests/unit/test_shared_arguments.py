@@ -261,3 +261,41 @@ def test_one_size_between_two_places_is_no_array() -> None:
         Path("a.cu"), PYRAMID.replace("w * h;", "w;").replace("CHANGE", "w /= 2; h /= 2;")
     ).kernels
     assert kernel.verdict is Verdict.UNDECIDED
+
+
+def test_sizes_that_were_divided_since_are_no_longer_the_same_for_either_pointer() -> None:
+    assert held("float* p = d + n; n /= 2; float* q = d + n; k<<<1, 32>>>(p, q);") == {1: (0, None)}
+
+
+TWO_PARTS = """
+__global__ void sums(const float* in, float* total, float* part) {
+    if (threadIdx.x == 0) { total[INDEX] = in[blockIdx.x]; part[blockIdx.x] = in[blockIdx.x] * 2; }
+}
+void run(const float* in, float* buffer, int batch, int length) { HOST }
+"""
+BLOCKS = "int blocks = batch * length;"
+
+
+@pytest.mark.parametrize(
+    ("host", "index", "verdict"),
+    [
+        (f"{BLOCKS} float* part = buffer + blocks; sums<<<blocks, 64>>>(in, buffer, part);", "", "race-free"),
+        (f"{BLOCKS} sums<<<batch * length, 64>>>(in, buffer, buffer + blocks);", "", "race-free"),
+        ("float* part = buffer + length; sums<<<length, 64>>>(in, buffer, part);", "", "race-free"),
+        ("sums<<<length, 64>>>(in, buffer, buffer + 2 * length);", " + gridDim.x", "race-free"),
+        (f"{BLOCKS} float* part = buffer + blocks - 1; sums<<<blocks, 64>>>(in, buffer, part);", "", "racy"),
+        (f"{BLOCKS} float* part = buffer + blocks; sums<<<2 * blocks, 64>>>(in, buffer, part);", "", None),
+        (f"{BLOCKS} sums<<<blocks, 64>>>(in, buffer, buffer + blocks);", " + 1", "racy"),
+        (f"{BLOCKS} auto p = buffer + length; sums<<<blocks, 64>>>(in, buffer, p);", "", None),
+        ("float* p = buffer + length; length *= 2; sums<<<length, 64>>>(in, buffer, p);", "", None),
+        ("float* p = buffer + length; length++; sums<<<length, 64>>>(in, buffer, p);", "", None),
+        ("float* p = buffer + length; sums<<<length + 1, 64>>>(in, buffer, p);", "", None),
+    ],
+)
+def test_parts_of_a_buffer_lie_as_far_apart_as_the_grid_is_large(
+    host: str, index: str, verdict: str | None
+) -> None:
+    text = TWO_PARTS.replace("HOST", host).replace("INDEX", f"blockIdx.x{index}")
+    (kernel,) = check_text(Path("a.cu"), text).kernels
+    assert kernel.verdict.value == verdict if verdict else kernel.verdict is not Verdict.RACE_FREE
+    assert kernel.assumptions == ()

@@ -14,6 +14,7 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.model import Position
+from cuda_lsp.static.analyze import check_text
 
 Open = Callable[..., Translation]
 
@@ -377,3 +378,22 @@ __global__ void bad(int* a) { Run r; a[threadIdx.x] = r.pick(1); }
     good, bad = (translation.lower(kernel) for kernel in translation.kernels())
     assert not good.errors
     assert bad.errors
+
+
+def test_overloads_that_name_their_parameters_alike_get_arguments_each(tmp_path: Path) -> None:
+    """What a launch's arguments are does not matter to what it writes between angle brackets."""
+    text = """#include <missing_clock>
+enum class Kind { Relu, Gelu };
+template <Kind kind> __global__ void act(int n, float* out) { if (kind == Kind::Gelu) out[threadIdx.x] = 1; }
+template <Kind kind> __global__ void act(int n, int* out) { if (kind == Kind::Gelu) out[0] = threadIdx.x; }
+void f(float* a, int* b) {
+    act<Kind::Gelu><<<1, 64>>>(std::clock::now(), a);
+    act<Kind::Gelu><<<1, 64>>>(std::clock::now(), b);
+}
+"""
+    report = check_text(tmp_path / "k.cu", text)
+    assert [(kernel.name, kernel.verdict.value) for kernel in report.kernels] == [
+        ("act<1>", "race-free"),
+        ("act<1>", "racy"),
+    ]
+    assert not report.errors

@@ -116,6 +116,29 @@ def computed_fields(
     return found
 
 
+def distance(
+    constants: HostConstants,
+    configuration: Sequence[str],
+    arguments: Sequence[str],
+    at: int,
+    apart: Polynomial,
+) -> Formula | None:
+    """A sum of sizes that the host knows (arguments by position), by what a launch shows the kernel."""
+    host = _Host(constants, at)
+    value: Polynomial | None = {}
+    for names, factor in apart.items():
+        times: Polynomial | None = {(): factor}
+        for name in names:
+            size = host.value(arguments[int(name[1:])] if name.startswith("#") else name, at)
+            times = multiplied(times, size) if times is not None and size is not None else None
+        value = added(value, times, 1) if value is not None and times is not None else None
+    if not value:
+        return None
+    known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
+    terms = [_Term(f"#{i}", *product) for i, v in known if v and (product := _product(v))]
+    return _sum(value, [*terms, *_extents(host, configuration, at)])
+
+
 def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
     """Conditions (``guards``): arguments that the host makes multiples of a number, ``n * 256``."""
     host = _Host(constants, at)

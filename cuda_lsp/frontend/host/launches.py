@@ -19,6 +19,7 @@ from cuda_lsp.frontend.host.computed_arguments import (
     component,
     computed_arguments,
     computed_fields,
+    distance,
     grids,
     multiples,
     quotients,
@@ -387,13 +388,15 @@ class _Reader:
         )
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
+        constants = self._file.constants
         return self._once(
-            (shared_buffers, at, *launch.arguments),
+            (shared_buffers, at, *_written_as(launch)),
             lambda: shared_buffers(
                 launch.arguments,
-                lambda text: self._file.constants.integer(text, at),
+                lambda text: constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
                 self._file.pointers.type_of,
+                lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
             ),
         )
 

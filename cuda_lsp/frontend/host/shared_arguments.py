@@ -25,6 +25,16 @@ _MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
 _CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
 _MOST_STEPS = 8
 """Variables of the host looked through."""
+
+Computed = Callable[[Polynomial], Formula | None]
+"""A distance in names of the host by arguments and extents of the launch."""
+
+
+def _nobody_computes(apart: Polynomial) -> Formula | None:
+    del apart
+    return None
+
+
 _ARROW = re.compile(r"\s?(\.|->)\s?")
 
 
@@ -47,19 +57,34 @@ class SharedBuffer:
         return evolve(self, first=first, offset=None if self.offset is None else named(self.offset, names))
 
 
+@frozen(eq=False)
+class _Begin:
+    """Where an argument begins in its buffer.
+
+    ``own_units``: the offset counts elements of the buffer. ``exact``: the sizes are those of the launch.
+    """
+
+    position: int
+    offset: Polynomial | None
+    casts: tuple[str, ...]
+    own_units: bool
+    exact: bool
+
+
 def shared_buffers(
     arguments: Sequence[str],
     integer: Callable[[str], int | None],
     held: Callable[[str], Held | None] = lambda name: None,
     type_of: Callable[[str], str | None] = lambda name: None,
+    computed: Computed = _nobody_computes,
 ) -> Mapping[int, SharedBuffer]:
     """Positions of arguments that point into the buffer of an earlier one.
 
     ``integer``: of constant text. ``held``: what a variable of the host may hold. ``type_of``: to what it
-    points.
+    points. ``computed``: of what the host has made sizes between two places.
     """
     found: dict[int, SharedBuffer] = {}
-    begun: dict[str, tuple[int, Polynomial | None, tuple[str, ...], bool]] = {}
+    begun: dict[str, _Begin] = {}
     several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
@@ -68,7 +93,7 @@ def shared_buffers(
             several[position] = choices(text)
             continue
         base, moved, casts = parts
-        exact = True  # the sizes are those of the launch
+        exact = True
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         for _ in range(_MOST_STEPS):
             known = held(base)
@@ -82,25 +107,36 @@ def shared_buffers(
             exact = exact and (not known.moved or step == "0")
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         base, certain = _known_as(base, begun)
-        if base not in begun:
-            begun[base] = (position, offset, casts, own_units)
-            continue
-        if not certain:
-            found[position] = SharedBuffer(begun[base][0], None)
-            continue
-        first, start, others, known_units = begun[base]
-        known_units = known_units and own_units
-        apart = 0 if text == texts[first] else _difference(offset, start) if known_units and exact else None
-        least = 2 if casts == others else 1
-        pieces = apart is None and (exact or not start) and _are_pieces(offset, start, least)
-        found[position] = SharedBuffer(first, apart, pieces)
+        here = _Begin(position, offset, casts, own_units, exact)
+        first = begun.setdefault(base, here)
+        if first is not here and not certain:
+            found[position] = SharedBuffer(first.position, None)
+        elif first is not here and text == texts[first.position]:
+            found[position] = SharedBuffer(first.position, 0)
+        elif first is not here:
+            found[position] = _behind(here, first, computed)
     for position, chosen in several.items():
         # What a variable may be said to hold by chance, as one that changes places with another, is left out.
         for base in dict.fromkeys(parts[0] for c in chosen if (parts := parts_of_pointer(c)) is not None):
-            first = begun.get(base, (position,))[0]
+            first = begun[base].position if base in begun else position
             if first != position and not several.get(first):
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     return found
+
+
+def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
+    """How far a pointer begins behind the earlier one."""
+    if here.offset is None or first.offset is None:
+        return SharedBuffer(first.position, None)
+    exact = here.exact and first.exact
+    apart = added(here.offset, first.offset, -1)
+    if exact and here.own_units and first.own_units:
+        told = _of_arguments(apart)
+        told = computed(apart) if told is None else told
+        if told is not None:
+            return SharedBuffer(first.position, told)
+    pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
+    return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
 
 
 def _known_as(base: str, begun: Iterable[str]) -> tuple[str, bool]:
@@ -214,18 +250,14 @@ def _polynomial(
     return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
 
 
-def _are_pieces(offset: Polynomial | None, start: Polynomial | None, least: int) -> bool:
+def _are_pieces(apart: Polynomial, least: int) -> bool:
     """Whether sizes are between the two, products of at least so many; their signs agree."""
-    apart = added(offset, start, -1) if offset is not None and start is not None else {}
     ahead = {factor > 0 for factor in apart.values()}
     return all(len(names) >= least for names in apart) and len(ahead) == 1
 
 
-def _difference(offset: Polynomial | None, start: Polynomial | None) -> Formula | None:
-    """``offset - start`` when only constants and arguments are left of it."""
-    if offset is None or start is None:
-        return None
-    apart = added(offset, start, -1)
+def _of_arguments(apart: Polynomial) -> Formula | None:
+    """The distance when only constants and arguments are left of it."""
     if any(not name.startswith("#") for names in apart for name in names):
         return None
     return formula(apart)

@@ -194,7 +194,7 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
     if shared is None or anchor is None or not isinstance(place, StaticPlace) or not info.is_pointer:
         return place
     size = info.target.size if info.target is not None else 0
-    scalars = {v.name: v for v in found if isinstance(v.type, Int)}
+    scalars = {v.name: v for v in found if isinstance(v.type, Int) and v.type.bits >= 32}
     elements = expression_of(shared.offset, scalars, INT64) if shared.offset is not None else None
     if elements is None or (not size and shared.offset != 0):
         (low.pieces if shared.pieces else low.overlapping)[name] = str(shared.first)

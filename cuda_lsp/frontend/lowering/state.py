@@ -166,8 +166,13 @@ class Lowering(Output):
             self.emit(Store(where, pointer, field.type.ir, Site(self.home)))
 
     def emit_undefined(self, place: VarPlace) -> None:
-        """A variable declared without a value loses the one of the loop's last round."""
-        self.emit(Assign(place.var, Unknown("an uninitialised variable", place.info.ir, self.fresh())))
+        """A variable declared without a value loses the one of the loop's last round.
+
+        Through a pointer that was never set nothing is accessed, as through null.
+        """
+        type, nothing = place.info.ir, "an uninitialised variable"
+        value = Const(0, type) if isinstance(type, Pointer) else Unknown(nothing, type, self.fresh())
+        self.emit(Assign(place.var, value))
 
     def pinned(self, place: Place) -> Place:
         """An object a reference is bound to: its address stays when variables in it change later."""

@@ -14,18 +14,19 @@ from cuda_lsp.frontend.lowering.build import binary, cast, offset_by, select, un
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, VarPlace, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
-from cuda_lsp.frontend.tree import Node
+from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.frontend.vocabulary.assembly import (
     Assembly,
     index_of,
     number,
     operand,
-    parse,
     parts_of,
     protect,
+    statement,
     width,
 )
 from cuda_lsp.frontend.vocabulary.attempts import attempt
+from cuda_lsp.frontend.vocabulary.written_out import Definitions, definitions
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
@@ -79,8 +80,12 @@ _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarri
 
 def lower(low: Lowering, node: Node) -> None:
     """Emit what an ``asm`` statement does."""
-    assembly = parse(low.ast.text(node))
+    assembly = statement(low.ast.text_from(node), lambda: _macros(low.ast))
     operands = [c for c in node.children if c.kind >= 100]
+    if assembly is None:
+        reason = "a macro makes its text, and what it makes could not be read"
+        low.incomplete("asm", reason, node, synchronises=True)
+        return
     if len(operands) != len(assembly.constraints):
         raise Untranslatable("asm", "its operands could not be read", node)
     outputs: list[Place] = [lvalues.place(low, n) for n in operands[: assembly.outputs]]
@@ -123,6 +128,12 @@ def lower(low: Lowering, node: Node) -> None:
             place = _holding(low, place, value)
             value = conversions.converted(low, value, place.info.ir)
         low.write(place, value, operands[index])
+
+
+def _macros(ast: Ast) -> Definitions:
+    if ast.macros is None:
+        ast.macros = definitions(ast.texts())
+    return ast.macros
 
 
 def _holding(low: Lowering, place: Place, value: Expr) -> Place:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from attrs import frozen
 
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.lowering.places import Value
+from cuda_lsp.frontend.vocabulary.written_out import (
+    Definitions,
+    NotWritten,
+    enclosed,
+    tokens,
+    use_of_macro,
+    written_out,
+)
 from cuda_lsp.ir.program import Const
 from cuda_lsp.ir.types import UINT32, Float, Int, Opaque, Type
 
-_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)', re.S)
+_HEAD = re.compile(
+    r"\b(?:asm|__asm__|__asm)\b(?:\s*\b(?:volatile|__volatile__|__volatile|inline|__inline__|goto)\b)*\s*"
+)
 _VECTOR = re.compile(r"\{([^{};]*)\}")
 _BETWEEN_PARTS = re.compile(r"[\[\]{},]")
 
@@ -24,37 +36,60 @@ class Assembly:
     outputs: int
 
 
-def parse(text: str) -> Assembly:
-    """Split the source of an ``asm`` statement at its colons."""
-    start = text.find("(")
+def statement(text: str, macros: Callable[[], Definitions]) -> Assembly | None:
+    """The ``asm`` that stands where ``text`` begins, or that a macro there makes; None: it is not known."""
+    try:
+        head = _HEAD.match(text)
+        if head is None:
+            return _made(text, macros())
+        whole = head[0] + enclosed(text[head.end() :])
+        found = parse(whole)
+        return parse(written_out(whole, macros())) if found is None else found
+    except NotWritten:
+        return None
+
+
+def _made(text: str, macros: Definitions) -> Assembly | None:
+    """What the use of a macro that the text begins with makes, where that is one statement."""
+    use = use_of_macro(text, macros)
+    made = written_out(use, macros)
+    if _HEAD.fullmatch(made.strip()):  # of the statement it is the beginning only
+        made += written_out(enclosed(text[len(use) :]), macros)
+    heads = list(_HEAD.finditer(blanked(made)))
+    return parse(made[heads[0].start() :]) if len(heads) == 1 else None
+
+
+def parse(text: str) -> Assembly | None:
+    """Split the source of an ``asm`` statement at its colons; None: its template is not all strings."""
     sections: list[list[str]] = [[]]
-    depth, at = 0, start + 1
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            match = _STRING.match(text, at)
-            if match is None or not match.group(2):
-                break
-            if depth == 0:
-                sections[-1].append(match.group(1))
-            at = match.end()
-            continue
-        if char in "([":
+    depth = 0
+    for token in tokens(text[text.find("(") + 1 :]):
+        string = _string(token)
+        if string is not None and depth == 0:
+            sections[-1].append(string)
+        elif token in "([":
             depth += 1
-        elif char in ")]":
+        elif token in ")]":
             depth -= 1
             if depth < 0:
                 break
-        elif char == ":" and depth == 0:
-            colons = 2 if text[at : at + 2] == "::" else 1
-            sections.extend([] for _ in range(colons))
-            at += colons
-            continue
-        at += 1
+        elif token == ":" and depth == 0:
+            sections.append([])
+        elif len(sections) == 1 and not token.isspace():
+            return None
     sections += [[] for _ in range(3 - len(sections))]
-    template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
+    template = "".join(sections[0]).replace("%%", "%")
     outputs = sections[1]
     return Assembly(template, (*outputs, *sections[2]), len(outputs))
+
+
+def _string(token: str) -> str | None:
+    """What a token holds that is a string, as PTX reads it."""
+    if token.startswith('R"'):
+        return token[token.index("(") + 1 : token.rindex(")")]
+    if not token.startswith('"') or len(token) < 2:
+        return None
+    return token[1:-1].replace("\\n", "\n").replace("\\t", " ")
 
 
 def protect(template: str) -> str:

@@ -187,7 +187,7 @@ class _Reader(Sizes):
         candidates: list[Term] = []
         if len(weights) == len(run):
             candidates += [t.mul(unit, limit) for limit in self._reach(run, weights)]
-        if len(below) > 1:
+        if len(below) > 1 or unit is not t.ONE:
             candidates += self._reach(below, [d.weight for d in below], alone=False)
         return any(self.at_least(digit.weight, candidate) for candidate in candidates)
 
@@ -209,7 +209,11 @@ class _Reader(Sizes):
         if len(weighted) == 1 and not weighted[0][0].shift:
             ((digit, weight),) = weighted
             most = (*self._common(digit.first, digit.second), *self._spans(digit.first, digit.second))
-            return [t.mul(weight, t.sub(x, t.ONE)) for x in most]
+            found = [t.mul(weight, t.sub(x, t.ONE)) for x in most]
+            if weight is t.ONE:
+                return found
+            sides = (t.mul(weight, digit.first), t.mul(weight, digit.second))  # ``2 * i < n``
+            return [*found, *(t.sub(x, t.ONE) for x in self._common(*sides))]
         first = t.add(*(t.mul(w, t.add(d.first, t.const(max(d.shift, 0)))) for d, w in weighted))
         second = t.add(*(t.mul(w, t.add(d.second, t.const(max(-d.shift, 0)))) for d, w in weighted))
         return [t.sub(x, t.ONE) for x in self._common(first, second)]

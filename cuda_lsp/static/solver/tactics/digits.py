@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cuda_lsp.ir.program import BID
 from cuda_lsp.static.solver.query import is_linear
@@ -33,11 +33,11 @@ def differ_in_rows(pair: OpenPair) -> Proved | None:
     """The same where columns that nothing bounds in the source stay within their rows.
 
     That are blocks of a grid that nothing tells, where no condition is about the index or the row, and what
-    memory alone bounds: who owns a row knows what it holds.
+    memory alone bounds: who owns a row knows what it holds. So does who counts the elements of all rows.
     """
     if pair.launch is None:
         return None
-    columns = (*_blocks(pair), *_bounded_by_memory(pair))
+    columns = (*_blocks(pair), *_bounded_by_memory(pair), *_counted(pair))
     return _differ(pair, columns) if columns else None
 
 
@@ -64,6 +64,25 @@ def _bounded_by_memory(pair: OpenPair) -> list[Term]:
             if names and not any(names & set(t.subterms(other)) for other in guards if other is not guard):
                 found.append(column)
     return found
+
+
+def _counted(pair: OpenPair) -> list[Term]:
+    """``i`` of the first thread where ``i / rows`` is a digit and ``i < count``, of which no row is made."""
+    p, free = pair.p, pair.query.where.free
+    divided = dict.fromkeys(x.args[0] for x in t.subterms(p.offsets[0]) if x.op in (Op.DIV, Op.FLOOR_DIV))
+    of_rows = _parameters(p.overlap, free)
+    guards = [c for c in t.conjuncts(p.guards) if side(c) == FIRST]
+
+    def is_counted(index: Term) -> bool:
+        parts = {x for x in t.subterms(index) if side(x) == FIRST and x.op is Op.SYMBOL}
+        limits = [_parameters(c, free) for c in guards if parts & set(t.subterms(c))]
+        return bool(parts and limits) and all(names and not names & of_rows for names in limits)
+
+    return [index for index in divided if side(index) == FIRST and is_counted(index)]
+
+
+def _parameters(term: Term, free: Collection[str]) -> set[str]:
+    return {x.args[0] for x in t.subterms(term) if x.op is Op.SYMBOL and x.args[0] in free}
 
 
 def _is_memory(atoms: t.Monomial, pair: OpenPair) -> bool:
