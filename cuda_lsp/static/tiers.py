@@ -52,6 +52,7 @@ from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
+from cuda_lsp.static.launches.unread import unread_blocks
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.answer import SolverResult
 
@@ -105,7 +106,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
             _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
-    unseen = looks[-1].unseen
+    unseen = (*looks[-1].unseen, *_unread(runs, launches[0]))
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:
@@ -310,6 +311,18 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
     if runs.kernel.errors or runs.late:
         return ()
     return unseen_writes(runs.kernel, launch, runs.of(launch).written, ordered)
+
+
+def _unread(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
+    """Launches whose blocks nobody reads, where those that are known are not all there is."""
+
+    def races(other: LaunchConfig) -> bool:
+        trace = None if runs.late else runs.under(other, other.arguments)
+        if trace is None or _implausible(trace):
+            return False
+        return not all(f.same_value for f in race_findings(trace, Comparing(budgets.COMPARING_S)))
+
+    return () if runs.kernel.errors else unread_blocks(runs.kernel, launch, races)
 
 
 def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
