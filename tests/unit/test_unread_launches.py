@@ -45,7 +45,7 @@ def left_open(body: str, launch: str, bounds: str = "", template: str = "") -> t
         "k<<<n / 128, 128>>>(x, gain, n); k<<<n / 128, c.threads()>>>(x, gain, n);",
         "start(k, n / 128, c.threads(), x, gain, n);",
         "auto p = k; p<<<n / 128, c.threads()>>>(x, gain, n);",
-        "void* a[] = {&x, &gain, &n}; cudaLaunchKernel((const void*)k, dim3(64), dim3(c.threads()), a, 0, 0);",
+        "void* a[] = {&x, &gain, &n}; cudaLaunchKernel((void*)k, dim3(64), dim3(c.threads()), a, 0, 0);",
     ],
 )
 def test_a_block_that_is_not_read_may_be_larger_than_the_kernel_counts_on(launch: str) -> None:
