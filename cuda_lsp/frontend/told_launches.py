@@ -16,6 +16,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     launched_extents,
     launches_for,
     launches_outside,
+    unread_launch,
 )
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
@@ -43,6 +44,7 @@ def with_launches(
         required={**kernel.required, **block_of_template(source), **in_part},
         arguments={**arguments, **(directive.arguments if directive else {})},
         extents=common_extents(source, sites),
+        unread=None if directive is not None else unread_launch(source, sites),
     )
 
 

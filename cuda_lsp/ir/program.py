@@ -618,6 +618,7 @@ class Kernel:
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
+    ``unread``: a launch in the source of which nobody knows the block.
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``behind``: pointer parameters that every launch points into an earlier one's buffer: its name, and how
     many bytes further on.
@@ -645,6 +646,7 @@ class Kernel:
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     extents: Mapping[str, int] = field(factory=dict[str, int])
+    unread: Site | None = None
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
     enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter

@@ -282,6 +282,9 @@ KEPT_TERMS = 20_000
 WHOLE_GRID_LANES = 2048
 """A grid of at most so many threads is executed whole."""
 
+LANES_OF_VALUES = 4096
+"""Blocks of so many threads, around two that meet, are asked whether they store one value."""
+
 EXECUTION_MS = 250.0
 """Of counted work, where no setting tells."""
 

@@ -49,10 +49,8 @@ _FULFILLED = dict.fromkeys((*_ORDER, BinaryOp.EQ, BinaryOp.NE), 0) | {BinaryOp.L
 """How far on the left a number is from what it is compared with, to fulfil the comparison or its opposite."""
 _FLAGS = _FULFILLED | {BinaryOp.BAND: 1, BinaryOp.REM: 2}
 """Operations that make a flag of a number; of the last two, with this one."""
-_MERGING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
+MERGING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
 """Operations that make one number of several."""
-_OF_IDS = 4
-"""Bytes of what may be as many ids as there are elements."""
 _NOTHING: frozenset[Source] = frozenset()
 
 
@@ -153,35 +151,10 @@ class DataFlow:
         modes = {x.mode for x in same}
         return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
 
-    def adds_by_ids(self, a: Accessed) -> bool:
-        """An update of places that an array of ids tells, with elements that stand beside these ids.
-
-        ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ.
-        Not what counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has
-        fewer keys than elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``). Rows of
-        several arrays may be put back by the same ids.
-        """
-        ids, place = self.arrays_in(a.address), [x for x in self.accesses if x.arrays & a.arrays]
-        others = [x for x in self.accesses if not x.arrays & a.arrays]
-        added = [x for x in others if x.mode is Mode.READ and not x.arrays & ids]
-        if len(ids) != 1 or not added or ids & self.rows:
-            return False
-        if any(self.arrays_in(x.address) and not self._also_put_back(x, a) for x in others):
-            return False
-        always = all((x.address, x.choices) == (a.address, a.choices) for x in place)
-        one_each = all(isinstance(x.element, Int) and x.element.size >= _OF_IDS for x in ids)
-        merging = (e for e in subexpressions(expressions(self.slice.kernel.body)) if isinstance(e, ir.Binary))
-        return always and one_each and not any(e.op in _MERGING and self.of(e) & ids for e in merging)
-
     def into_cells(self, a: Accessed, b: Accessed) -> bool:
         """Floating-point data alone say where both are."""
         data = [self.arrays_in(x.address) for x in (a, b)]
         return bool(self.cells) and not any(isinstance(x.element, Int) for arrays in data for x in arrays)
-
-    def _also_put_back(self, x: Accessed, a: Accessed) -> bool:
-        """What is accessed is written, at the address that ``a`` has in its array."""
-        there = [y for y in self.accesses if y.arrays & x.arrays]
-        return any(y.mode is Mode.WRITE for y in there) and all(y.address == a.address for y in there)
 
     def arrays_in(self, sources: frozenset[Source], known: Sources | None = None) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them (as ``known``)."""
@@ -370,7 +343,7 @@ def _counters(flow: DataFlow) -> Iterator[Array]:
     kernel = flow.slice.kernel
     accessed = {a: [s for s in flow.slice.statements if _touches(flow, s, a)] for a in flow.drawn}
     merging = [
-        e for e in subexpressions(expressions(kernel.body)) if isinstance(e, ir.Binary) and e.op in _MERGING
+        e for e in subexpressions(expressions(kernel.body)) if isinstance(e, ir.Binary) and e.op in MERGING
     ]
     for array, statements in accessed.items():
         raised = all(isinstance(s, ir.Atomic) and s.row.moves > 0 for s in statements)

@@ -31,8 +31,8 @@ def is_open(first: FirstTier, kernel: Kernel) -> bool:
 
 
 def may_open(first: FirstTier, kernel: Kernel) -> bool:
-    """Whether it may matter later, as the solver is to tell of such stores."""
-    return not first.decided and _stores_floats(kernel, first.left)
+    """Whether it may matter later, as the solver may tell of such stores."""
+    return not first.decided and not kernel.errors and bool(stores_of_floats(kernel))
 
 
 def _stores_floats(kernel: Kernel, places: Set[SourceRange]) -> bool:

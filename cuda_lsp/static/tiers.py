@@ -52,6 +52,7 @@ from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
+from cuda_lsp.static.launches.unread import unread_blocks
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.answer import SolverResult
 
@@ -70,8 +71,7 @@ class FirstTier:
     ``findings``: all of them, of codes that are switched off too. ``decided``: whether it races.
     ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
     ``unseen``: code that only other blocks than the assumed run. ``alike``: races whose stores are of one
-    value wherever they meet. ``left``: places where stores meet under sample arguments, which the solver may
-    tell.
+    value wherever they meet.
     """
 
     report: KernelReport
@@ -82,7 +82,6 @@ class FirstTier:
     cut: bool = False
     unseen: tuple[str, ...] = ()
     alike: frozenset[Key] = frozenset()
-    left: frozenset[SourceRange] = frozenset()
 
 
 def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
@@ -107,7 +106,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
             _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
-    unseen = looks[-1].unseen
+    unseen = (*looks[-1].unseen, *_unread(runs, launches[0]))
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:
@@ -130,8 +129,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     )
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))
     told, cut = tuple(findings.values()), late and not kernel.errors
-    left = frozenset[SourceRange]().union(*(look.left for look in looks))
-    return FirstTier(report, told, decided, reasons, sampled, cut, unseen, left=left)
+    return FirstTier(report, told, decided, reasons, sampled, cut, unseen)
 
 
 def _looks(
@@ -150,7 +148,7 @@ class _Look:
     """What executions of one launch show, or of a smaller one in its stead.
 
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
-    ``by_example``: there are indices out of bounds among those. ``unseen`` and ``left`` as in ``FirstTier``.
+    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``.
     ``misuses``: sizes make the block, and its threads surely misuse shared arrays, or vectors where none is.
     ``excluded``: the kernel's assertions end this launch: nothing is found in it.
     """
@@ -162,7 +160,6 @@ class _Look:
     by_example: bool
     unseen: tuple[str, ...]
     misuses: bool
-    left: frozenset[SourceRange]
     excluded: bool = False
 
 
@@ -173,8 +170,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     if trace.excluded:
         told_limits = tuple(limit_findings(kernel, launch, runs.settings.gpu))
         reason = f"the kernel's assertions end this launch: {trace.excluded}"
-        none = frozenset[SourceRange]()
-        return _Look(launch, told_limits, (reason,), frozenset(), False, (), False, none, excluded=True)
+        return _Look(launch, told_limits, (reason,), frozenset(), False, (), False, excluded=True)
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
@@ -192,14 +188,13 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE
     ]
     examples: list[Diagnosis] = []
-    left = frozenset[SourceRange]()
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
         doubts = [f for f in doubts if f.code in _PERFORMANCE and f.doubt in _LAUNCH_OPEN]
         settled = {f.key for f in doubts}
         found = found if runs.late else _with_deciding_values(runs, launch, found)
-        by_sample, left = ([], left) if runs.late else _sampled(runs, launch)
+        by_sample = [] if runs.late else _sampled(runs, launch)
         examples = [f for f in by_sample if f.key not in settled]
     return _Look(
         launch=launch,
@@ -214,7 +209,6 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
         misuses=misuses,
-        left=left,
     )
 
 
@@ -319,6 +313,18 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
     return unseen_writes(runs.kernel, launch, runs.of(launch).written, ordered)
 
 
+def _unread(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
+    """Launches whose blocks nobody reads, where those that are known are not all there is."""
+
+    def races(other: LaunchConfig) -> bool:
+        trace = None if runs.late else runs.under(other, other.arguments)
+        if trace is None or _implausible(trace):
+            return False
+        return not all(f.same_value for f in race_findings(trace, Comparing(budgets.COMPARING_S)))
+
+    return () if runs.kernel.errors else unread_blocks(runs.kernel, launch, races)
+
+
 def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
     """A race between blocks needs a second block, which a grid of unknown size may not have."""
     if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
@@ -326,21 +332,20 @@ def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnos
     return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
 
 
-def _sampled(runs: _Executions, launch: LaunchConfig) -> tuple[list[Diagnosis], frozenset[SourceRange]]:
-    """Findings that need the open scalars to have certain values, the example as condition; ``left``."""
+def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
+    """Findings that need the open scalars to have certain values, the example as condition."""
     arguments = sample(runs.kernel, launch)
     trace = runs.under(launch, arguments) if arguments is not None else None
     if arguments is None or trace is None or trace.excluded:
-        return [], frozenset()
+        return []
     every = runs.findings(trace)
     # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's word.
     found = [f for f in every if f.code is not Code.GLOBAL_RACE]
-    left = frozenset(f.site.range for f in every if f.code is Code.GLOBAL_RACE and f.kind is RaceKind.WAW)
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
-    return [_under(finding, example, runs.kernel) for finding in found], left
+    return [_under(finding, example, runs.kernel) for finding in found]
 
 
 def _with_deciding_values(

@@ -93,3 +93,48 @@ def test_rows_of_several_arrays_are_put_back_by_the_same_ids(body: str, status: 
     report = check_text(Path("k.cu"), SEVERAL.format(body=body))
     found = {f.status for f in report.findings if f.kind and f.array in ("sum", "deep")}
     assert (found == {status}) if status is Status.POSSIBLE else (status in found)
+
+
+BY_ROW = """
+__global__ void k({type}* out, const int* id, const float* in, int n, const int* kind, const float* bias) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {{ int row = id[i]; {body} }}
+}}
+void go({type}* o, int* id, float* in, int n, int* d, float* b) {{ k<<<32, 256>>>(o, id, in, n, d, b); }}
+"""
+
+
+def of_rows(body: str, type: str = "float") -> set[Status]:
+    report = check_text(Path("k.cu"), BY_ROW.format(body=body, type=type))
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+@pytest.mark.parametrize(
+    ("body", "type"),
+    [
+        ("out[row] += in[i] + bias[kind[row]];", "float"),
+        ("out[row] *= bias[kind[i]];", "float"),
+        ("for (int c = 0; c < 4; ++c) out[row * 4 + c] *= bias[kind[i] * 4 + c];", "float"),
+        ("out[row] = in[i] * out[row];", "float"),
+        ("out[row] /= 3;", "int"),
+    ],
+)
+def test_numbers_of_a_row_are_no_other_end_and_products_no_sums_over_edges(body: str, type: str) -> None:
+    assert of_rows(body, type) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("body", "type"),
+    [
+        ("out[row] += in[i] * bias[kind[i]];", "float"),  # an edge from kind[i] to row
+        ("out[row] += bias[kind[row]];", "float"),  # nothing stands beside the ids: a count
+        ("out[row] += in[i] * bias[row];", "float"),
+        ("out[row] = out[row] * 2 + bias[kind[i]];", "float"),
+        ("float v = out[row]; row = kind[i]; out[row] = v * 2 + out[row];", "float"),
+        ("out[row % 64] *= in[i];", "float"),
+        ("out[row] = 2 / out[row];", "int"),
+    ],
+)
+def test_sums_over_edges_and_what_is_no_product_of_its_place_meet(body: str, type: str) -> None:
+    assert Status.CONDITIONAL in of_rows(body, type)

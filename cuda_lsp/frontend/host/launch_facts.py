@@ -57,6 +57,16 @@ def launches_for(
     return (*([written] if written else []), *completed)
 
 
+def unread_launch(kernel: KernelSource, sites: Iterable[LaunchSite]) -> Site | None:
+    """The first launch of a kernel that is compiled and of which no block is known, for any sizes."""
+    for site in _sites_of(kernel, sites):
+        told = site.configuration(kernel.parameters, kernel.template_arguments)
+        if told or site.left_out or any(site.by_sizes(kernel.parameters, kernel.template_arguments)):
+            continue
+        return site.site
+    return None
+
+
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
     own = _sites_of(kernel, sites)

@@ -2,11 +2,14 @@
 
 In shared memory the kernel itself writes them. As long as all point into one object, their distance from its
 beginning is kept in their stead, as a number. What the host put into tables of pointers is taken to point to
-objects of their own, which is told: one stretch of one object for each place of the table. Other pointers
-point into an object that may overlap others from the same memory.
+objects of their own, which is told: one stretch of one object for each place of the table. So is what it put
+into the fields of one record of the device (``buffers.out``). Other pointers point into an object that may
+overlap others from the same memory.
 """
 
 from __future__ import annotations
+
+import re
 
 from attrs import define, field
 
@@ -20,13 +23,17 @@ from cuda_lsp.ir.types import INT64, Pointer
 from cuda_lsp.ir.walk import root_array
 from cuda_lsp.model import Site, Space
 
+Number = int | float
+_FIELD = re.compile(r"\A(\w+)(?:\.\w+)+\Z")
+
 
 @define
 class KeptPointers:
     """``targets``: by the memory (id of its array) what the pointers kept there point into.
 
     ``read``, ``written``: memory of which pointers were read as if the kernel wrote none there, or written as
-    if it read none. ``stretches``: tables of which each place has an object of its own.
+    if it read none. ``stretches``: tables of which each place has an object of its own. ``fields``: by record
+    of the device, where pointers were read from it, None for what is no field alone.
     """
 
     low: Output
@@ -34,6 +41,7 @@ class KeptPointers:
     read: set[int] = field(factory=set[int])
     written: set[int] = field(factory=set[int])
     stretches: dict[int, str] = field(factory=dict[int, str])
+    fields: dict[str, set[Number | None]] = field(factory=dict[str, "set[Number | None]"])
 
     def store(self, place: Expr, pointer: Expr, site: Site, volatile: bool, node: Node | None) -> bool:
         """Keep a pointer in shared memory as a number, if it can be; False: that is not done."""
@@ -89,6 +97,10 @@ class KeptPointers:
             whole = low.array(key, f"*{base.name}", Space.GLOBAL, every, may_alias=group)
             moved = binary(BinaryOp.MUL, index, Const(STRETCH, INT64))
             return offset_by(AddressOf(whole, Pointer(size)), moved)
+        if base is not None and _is_of_device(base) and base.id not in low.passed:
+            at = index.value if isinstance(index, Const) and _is_field(base, text) else None
+            self.fields.setdefault(base.name, set()).add(at)
+            group = group if at is None else f"pointer at {at} of {base.name}"  # fields of a union are one
         key = f"pointee {text} {target.name} {name}"
         address = AddressOf(low.array(key, f"*{text}", Space.GLOBAL, every, may_alias=group), Pointer(size))
         if steady and low.same_in_grid(place):
@@ -98,9 +110,22 @@ class KeptPointers:
 
     def granted(self) -> list[str]:
         """What is taken for granted of tables, for people."""
-        return [f"the pointers in `{name}` point to objects of their own" for name in self.stretches.values()]
+        several = (name for name, fields in self.fields.items() if len(fields) > 1)
+        names = dict.fromkeys((*self.stretches.values(), *several))
+        return [f"the pointers in `{name}` point to objects of their own" for name in names]
 
 
 def _is_table(base: Array | None) -> bool:
     """The host filled it: it is no object that another pointer from memory points to."""
     return base is not None and base.space is not Space.SHARED and base.may_alias is None
+
+
+def _is_of_device(base: Array) -> bool:
+    """A variable of the device, which the host fills."""
+    return base.space in (Space.GLOBAL, Space.CONSTANT) and base.may_alias is None and base.param is None
+
+
+def _is_field(base: Array, text: str) -> bool:
+    """A field of the record itself: no element, and not reached through another pointer or a reference."""
+    found = _FIELD.match(text)
+    return found is not None and found[1] == base.name

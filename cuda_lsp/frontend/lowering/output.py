@@ -220,6 +220,8 @@ class Output:
         """What is ``made`` of floating-point numbers, where these are computed; else unknown."""
         self.judges_floats |= isinstance(type, Int)
         alike = all(x.type == y.type for x, y in itertools.pairwise(inputs))
+        if self.valued and not self.computed and isinstance(type, Int):
+            return Intrinsic(f"{reason} {self.fresh()}", tuple(inputs), type)
         return made() if self.computed and alike else self.unknown(reason, type, inputs)
 
     def result_of(self, name: str, type: Type, inputs: Sequence[Value]) -> Expr:

@@ -40,7 +40,7 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
     found.append(var)
     if info.is_pointer:
         return StaticPlace(info, AddressOf(_pointee(low, name, info, var), info.ir), owner)
-    if info.is_float and not low.computed:
+    if info.is_float and not low.valued:
         return DataPlace(info, owner, uniform=True, constant=True)
     values = values_of(low.ast, info)
     if values:

@@ -13,7 +13,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Mode
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.footprints import (
     ATOMIC_EFFECTS,
@@ -28,7 +28,7 @@ from cuda_lsp.static.diagnostics.footprints import (
 from cuda_lsp.static.execution import barrier_replay, critical_steps
 from cuda_lsp.static.execution.equal_values import EqualValues
 from cuda_lsp.static.execution.trace import Access, spread_out
-from cuda_lsp.static.execution.values import Data, Flags, Spread, Value
+from cuda_lsp.static.execution.values import Data, Flags, Spread
 
 Ints = NDArray[np.int64]
 
@@ -277,43 +277,30 @@ def _one_number(
 ) -> Flags:
     """Which pairs store equal values that nobody knows: in one round of the loops that both are in.
 
-    Copies of what nobody writes are equal where they are of one place, whichever their rounds.
+    Copies of what nobody writes, and what is computed of these alone, are equal whichever their rounds.
     """
     (a, i), (b, j) = one, other
-    places = [_place_copied(group, rows, x, k) for x, k in (one, other)]
-    if places[0] is not None and places[1] is not None and _made_like(a, b):
-        return places[0] == places[1]
+    base = group.lanes.start or 0
+    whole = [equal.pure.of(x.stored, x.may.shape) for x in (a, b)]  # type: ignore[arg-type]
+    if whole[0] is not None and whole[1] is not None:
+        lanes = whole[0].shape[-1]
+        first, second = (
+            np.reshape(numbers, -1)[rows.instance[k] * lanes + rows.lane[k] + base]
+            for numbers, k in zip(whole, (i, j), strict=True)
+            if numbers is not None
+        )
+        return first == second
     if a is not b and (a.may.ndim > 1 or b.may.ndim > 1):
         return np.zeros(len(i), bool)
-    base = group.lanes.start or 0
     first, second = (equal.of(x.stored)[rows.lane[k] + base] for x, k in (one, other))  # type: ignore[arg-type]
     return (first == second) & (rows.instance[i] == rows.instance[j])
 
 
-def _place_copied(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:
-    """From where in global memory the access copies what it stores; None: that is not known."""
-    made = access.stored.made if isinstance(access.stored, Data) else None
-    if made is None or not isinstance(made[0], tuple) or made[0][-1] is not Space.GLOBAL:
-        return None
-    return _numbers(group, rows, access, made[1][0], at)
-
-
-def _made_like(a: Access, b: Access) -> bool:
-    """Both load from one array, as one type."""
-    one, other = (x.stored.made if isinstance(x.stored, Data) else None for x in (a, b))
-    return one is not None and other is not None and one[0] == other[0]
-
-
 def _values(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:
     """What the access stores in these rows; None: that is not known."""
-    return _numbers(group, rows, access, access.stored, at)
-
-
-def _numbers(group: Group, rows: Entries, access: Access, value: Value | None, at: Ints) -> Ints | None:
-    """A value of the access in these rows; None: that is not known."""
-    if not isinstance(value, (int, np.ndarray)):
+    if not isinstance(access.stored, (int, np.ndarray)):
         return None
-    stored = spread_out(value, access.may.shape)[..., group.lanes]
+    stored = spread_out(access.stored, access.may.shape)[..., group.lanes]
     if stored.ndim > access.may.ndim:
         return None  # of more rounds than the access has
     return np.reshape(stored, -1)[rows.instance[at] * stored.shape[-1] + rows.lane[at]]

@@ -24,6 +24,7 @@ from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.data_collisions import all_apart, data_collision
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
+from cuda_lsp.static.diagnostics.overlapping import say_overlapping
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
 from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
@@ -130,6 +131,7 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, comparing: Compar
     by_array: dict[int, list[Access]] = defaultdict(list)
     for a in path.accesses:
         by_array[a.array.id].append(a)
+    say_overlapping(trace, by_array.values())
     merge = _interval_map(path, merged)
     for accesses in by_array.values():
         if not any(a.mode.writes for a in accesses):

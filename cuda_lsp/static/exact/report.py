@@ -36,6 +36,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import bounding_arrays
+from cuda_lsp.static.updates_by_ids import by_ids
 
 _THREADS = frozenset({*TID, Axis.LANE})
 
@@ -111,7 +112,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
         if (data[0] | data[1]) & flow.rows or (data[0] != data[1] and not atomic):
             return False
-        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not flow.adds_by_ids(a))
+        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not by_ids(flow, a))
     if shared:
         return True
     own, other = (a, b) if not data[0] else (b, a)

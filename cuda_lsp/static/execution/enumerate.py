@@ -70,7 +70,8 @@ def _execute_path(
             evaluator.env[var.id] = arguments[var.name]
         else:
             reason = f"the argument {var.name}"
-            evaluator.env[var.id] = evaluator.data(("parameter", var.id), reason, Spread.GRID)
+            key = ("parameter", var.id)
+            evaluator.env[var.id] = evaluator.data(key, reason, Spread.GRID, made=(key, ()))
     machine = Machine(facts, trace, evaluator, limits, planned)
     try:
         machine.run(trace.kernel.body, machine.everyone)

@@ -6,48 +6,23 @@ from, what a tile reduces that of all that its lanes offer. ``x + y`` is ``y + x
 that after ``v += shfl_xor(v, 16)`` two lanes agree, and after five such steps all of a warp. The full mask is
 taken at its word: lanes that it names and that do not come are told as a divergence of their own.
 
-Numbers are hashes of 64 bits (``_mixed``), of all lanes at once: as exact numbers, of a table of what was
-seen, a product of matrices took a hundred times as long. Two values that differ have one hash once in 2^64.
+Numbers are hashes (``hashes.py``).
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define, field
 
 from cuda_lsp.ir.exchanges import EXCHANGES, TILE_REDUCTION, Exchange, Reach, source_lane
-from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.model import WARP_SIZE, Space
+from cuda_lsp.static.execution.hashes import WORD, Hashes, mixed
+from cuda_lsp.static.execution.pure_values import DEEPEST, PureValues, is_commutative
 from cuda_lsp.static.execution.values import ONE_OF, Data, Lanes, Scalar, Spread
 
-_DEEPEST = 128  # computations within one another; what stands deeper is taken to differ
 _FULL = (1 << WARP_SIZE) - 1
-_COMMUTATIVE = frozenset(
-    {BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.BAND, BinaryOp.BOR, BinaryOp.BXOR}
-)
-
-
-_Hashes = npt.NDArray[np.unsignedinteger[Any]]
-_WORD = (1 << 64) - 1
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_STEPS = (
-    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
-    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
-)
-
-
-def _mixed(before: _Hashes, part: Lanes | _Hashes) -> _Hashes:
-    """Hashes and one more word of each lane (the generator of Steele, Lea and Flood, 2014, is its own hash).
-
-    One word into one hash before is a bijection: what differs in one word only differs.
-    """
-    mixed: _Hashes = (before ^ part.astype(np.uint64)) + _GOLDEN
-    for shift, factor in _STEPS:
-        mixed = (mixed ^ (mixed >> shift)) * factor
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 @define
@@ -62,11 +37,17 @@ class EqualValues:
     _words: dict[object, int] = field(factory=dict[object, int])
     _known: dict[int, tuple[Scalar, Lanes]] = field(factory=dict[int, tuple[Scalar, Lanes]])
     _depth: int = 0
+    pure: PureValues = field(init=False)
+    """Of those of which rounds make no difference."""
+
+    @pure.default  # type: ignore[misc]
+    def _pure(self) -> PureValues:
+        return PureValues(self._word)
 
     def of(self, value: Scalar) -> Lanes:
         """The number of the value in every lane, ``(lanes,)``."""
         if isinstance(value, int):
-            return self._each("integer", np.full(self.lanes, value & _WORD, np.uint64))
+            return self._each("integer", np.full(self.lanes, value & WORD, np.uint64))
         known = self._known.get(id(value))
         if known is None:
             self._depth += 1
@@ -78,12 +59,12 @@ class EqualValues:
     def _word(self, key: object) -> int:
         return self._words.setdefault(key, len(self._words))
 
-    def _each(self, key: object, *parts: Lanes | _Hashes) -> Lanes:
+    def _each(self, key: object, *parts: Lanes | Hashes) -> Lanes:
         """What is made of ``parts`` by what ``key`` names, lane by lane."""
         lanes = len(parts[0])
-        made = _mixed(np.zeros(lanes, np.uint64), np.full(lanes, self._word(key)))
+        made = mixed(np.zeros(lanes, np.uint64), np.full(lanes, self._word(key)))
         for part in parts:
-            made = _mixed(made, part)
+            made = mixed(made, part)
         return made.astype(np.int64)
 
     def _of_lanes(self, value: Lanes) -> Lanes:
@@ -100,7 +81,7 @@ class EqualValues:
     def _of_data(self, value: Data) -> Lanes:
         if value.spread is Spread.GRID:
             return self._each(("data", value.serial), np.zeros(self.lanes, np.int64))
-        made = self._made(value) if value.made is not None and self._depth <= _DEEPEST else None
+        made = self._made(value) if value.made is not None and self._depth <= DEEPEST else None
         if made is not None:
             return made
         within = self.threads if value.spread is Spread.BLOCK else 1
@@ -121,7 +102,7 @@ class EqualValues:
         words = cast("tuple[object, ...]", name) if isinstance(name, tuple) else (None,)
         if words[-1] is Space.SHARED:
             parts.append(np.arange(self.lanes) // self.threads)  # each block has its own
-        if words[0] in _COMMUTATIVE and len(parts) == 2:
+        if is_commutative(words, len(parts)):
             parts = [np.minimum(*parts), np.maximum(*parts)]
         return self._each(value.made[0], *parts)
 

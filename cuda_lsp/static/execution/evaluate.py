@@ -194,7 +194,8 @@ class Evaluator:
         if isinstance(e, ir.Const):
             if isinstance(e.value, int):
                 return e.value
-            return self.data(("constant", e.value), f"the constant {e.value}", Spread.GRID)
+            key = ("constant", e.value)
+            return self.data(key, f"the constant {e.value}", Spread.GRID, made=(key, ()))
         if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
         if isinstance(e, ir.Unknown):
@@ -408,7 +409,7 @@ class Evaluator:
                 return INTRINSICS[e.name](numbers, operand)
             if not any(isinstance(o, Data) for o in operands):
                 return intrinsic_lanes(e.name, [np.asarray(o) for o in operands], operand, e.type)
-        if e.name in INTRINSICS or isinstance(e.type, Float | Opaque):
+        if e.name in INTRINSICS or isinstance(e.type, Float | Opaque) or _is_of_floats(e):
             return self.made_of(e.name, operands)
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
@@ -448,3 +449,8 @@ def _options(value: Value, lanes: Flags | None = None) -> tuple[tuple[Flags | No
         return ((lanes, value),)
     known = value.options if isinstance(value, Choice) else ()
     return tuple((None if lanes is None or own is None else lanes & own, a) for own, a in known)
+
+
+def _is_of_floats(e: ir.Intrinsic) -> bool:
+    """An integer that is made of floating-point numbers, or a truth value."""
+    return any(isinstance(operand.type, Float | Opaque) for operand in e.operands)

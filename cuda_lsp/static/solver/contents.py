@@ -38,6 +38,7 @@ from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, accesses
 from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.updates_by_ids import by_ids
 
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
@@ -164,8 +165,8 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if all(data):
         if _within_rows(p, query):
             return False
-        by_ids = any(map(flow.adds_by_ids, flow.at(first.site.range)))
-        return _is_update(first, query) and _alike(first, second) and not by_ids
+        unlike = any(by_ids(flow, x) for x in flow.at(first.site.range))
+        return _is_update(first, query) and _alike(first, second) and not unlike
     return first.array.space is Space.SHARED
 
 

@@ -1,0 +1,108 @@
+"""Updates of places that an array of ids tells: ids of rows differ, keys of what is counted do not.
+
+``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ. Not what
+counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has fewer keys than
+elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``), along which much comes to one place.
+A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Stmt, Var
+from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
+from cuda_lsp.model import Mode, SourceRange
+from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow
+
+_SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
+_OF_IDS = 4
+"""Bytes of what may be as many ids as there are elements."""
+
+
+def by_ids(flow: DataFlow, a: Accessed) -> bool:
+    """Whether ``a`` is part of an update of places that ids tell, which are taken to differ."""
+    ids = flow.arrays_in(a.address)
+    if len(ids) != 1 or not _one_each(flow, ids):
+        return False
+    place = [x for x in flow.accesses if x.arrays & a.arrays]
+    if not all((x.address, x.choices) == (a.address, a.choices) for x in place):
+        return False
+    return _scales(flow, place) or (not ids & flow.rows and _adds(flow, a, ids))
+
+
+def _one_each(flow: DataFlow, ids: frozenset[Array]) -> bool:
+    """There may be as many ids as elements, and none is made of several."""
+    wide = all(isinstance(x.element, Int) and x.element.size >= _OF_IDS for x in ids)
+    merging = (e for e in subexpressions(expressions(flow.slice.kernel.body)) if isinstance(e, ir.Binary))
+    return wide and not any(e.op in MERGING and flow.of(e) & ids for e in merging)
+
+
+def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
+    """What stands beside the ids is added. Rows of several arrays may be put back by the same ids."""
+    of_row = _told_by_row(flow, ids)
+    others = [x for x in flow.accesses if not x.arrays & a.arrays and not _of_row(flow, x, ids, of_row)]
+    if not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
+        return False
+    return not any(flow.arrays_in(x.address) and not _also_put_back(flow, x, a) for x in others)
+
+
+def _told_by_row(flow: DataFlow, ids: frozenset[Array]) -> frozenset[Array]:
+    """Numbers that are read by the row's own id and lead elsewhere (``kind[id[i]]``): no other end."""
+    read = {array for x in flow.accesses if flow.arrays_in(x.address) == ids for array in x.arrays}
+    told = (array for array in read & flow.indices if isinstance(array.element, Int))
+    return frozenset(array for array in told if array not in flow.slice.written)
+
+
+def _of_row(flow: DataFlow, x: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:
+    """Such a number is read, or what it leads to."""
+    told = flow.arrays_in(x.address)
+    leads = bool(told) and (told <= of_row or (told == ids and x.arrays <= of_row))
+    return x.mode is Mode.READ and leads
+
+
+def _also_put_back(flow: DataFlow, x: Accessed, a: Accessed) -> bool:
+    """What is accessed is written, at the address that ``a`` has in its array."""
+    there = [y for y in flow.accesses if y.arrays & x.arrays]
+    return any(y.mode is Mode.WRITE for y in there) and all(y.address == a.address for y in there)
+
+
+def _scales(flow: DataFlow, place: Sequence[Accessed]) -> bool:
+    """Whether all that is written there is a product with what was there."""
+    stores = {x.site.range for x in place if x.mode.writes}
+    kernel = flow.slice.kernel
+    return bool(stores) and stores <= _products(kernel.followed or kernel)
+
+
+def _products(kernel: Kernel) -> set[SourceRange]:
+    """Places of stores of ``p[i] * x`` into ``p[i]``, and of nothing else."""
+    found: dict[SourceRange, bool] = {}
+    _note_products(kernel.body, {}, found)
+    return {place for place, product in found.items() if product}
+
+
+def _note_products(statements: Sequence[Stmt], read: dict[Var, Expr], found: dict[SourceRange, bool]) -> None:
+    """``read``: from where variables were loaded."""
+    for s in statements:
+        if isinstance(s, ir.Load) and s.var is not None:
+            read[s.var] = s.pointer
+        if isinstance(s, ir.Assign):
+            read.pop(s.var, None)
+        if (changed := assigned(s)) is not None:
+            for var in [v for v, pointer in read.items() if changed in variables(pointer)]:
+                del read[var]
+        if isinstance(s, ir.Store):
+            product = any(read.get(factor) == s.pointer for factor in _factors(s.value))
+            found[s.site.range] = found.get(s.site.range, True) and product
+        for inner in children(s):
+            _note_products(inner, dict(read), found)
+
+
+def _factors(e: Expr) -> list[Var]:
+    e = stripped(e)
+    if not isinstance(e, ir.Binary) or e.op not in _SCALING:
+        return []
+    sides = (e.left,) if e.op is BinaryOp.DIV else (e.left, e.right)
+    return [v for side in sides if isinstance(v := stripped(side), Var)]
