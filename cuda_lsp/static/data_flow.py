@@ -140,6 +140,11 @@ class DataFlow:
         """Arrays whose contents reach some address."""
         return frozenset(x for a in self.accesses for x in a.address if isinstance(x, Array))
 
+    @property
+    def leading(self) -> frozenset[Array]:
+        """Arrays whose elements say which of their elements comes next: lists, trees."""
+        return frozenset(array for x in self.accesses for array in x.arrays & x.address)
+
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
 

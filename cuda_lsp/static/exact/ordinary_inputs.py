@@ -59,6 +59,10 @@ RARE = Filling("zeros", "named once")
 """One element is what they are compared with, all others are not."""
 STRETCHES = Filling("zeros", "named in stretches")
 """What they are compared with comes in stretches, each twice as long as the one before: whole warps agree."""
+TWINS = Filling("zeros", "twins")
+"""Arrays hold the same at most places: what is compared with each other differs at some."""
+TREE = Filling("tree", "mixed")
+"""Elements lead to later ones, and soon to none: lists and paths through a tree differ in length."""
 NO_NUMBERS = Filling("zeros", "no numbers")
 """Some are infinite, and some no number: for kernels that ask."""
 _NO_NUMBERS = (0.0, math.inf, math.nan)
@@ -87,7 +91,7 @@ class Contents:
         how = self.filling.index if array in self.flow.indices else self.filling.value
         if array in self.flow.drawn:
             return 0.0
-        if how == "mixed":
+        if how in ("mixed", "twins"):
             return (_element(how, element, array.id) - budgets.MIXED_BELOW // 2) / budgets.REAL_STEPS
         if how == RARE.value:
             return float(self._compared_with(array, int(element > 0)))
@@ -107,6 +111,8 @@ class Contents:
         element = offset // max(type.size, 1)
         if array in self.flow.single and self.filling.value == "mixed" and self.filling.index in _SIZES:
             return self._size(type)
+        if self.filling is TREE and array in self.flow.leading:
+            return type.wrap(_element("tree", element, array.id))
         if array in self.flow.rows:
             return type.wrap(self._row(array, element))
         how = self.filling.index if array in self.flow.indices else self.filling.value
@@ -166,6 +172,10 @@ def _element(how: str, element: int, array: int) -> int:
             return budgets.FALLING_FROM - 1 - element
         case "pairs":
             return element // 2
+        case "twins":
+            return _element("mixed", element, array * (element % budgets.TWINS_ALIKE == 1))
+        case "tree":
+            return element + 1 if element < budgets.TREE_ELEMENTS else -1
         case _:
             return 0
 
