@@ -178,6 +178,10 @@ class DataFlow:
         merging = (e for e in subexpressions(expressions(self.slice.kernel.body)) if isinstance(e, ir.Binary))
         return always and one_each and not any(e.op in _MERGING and self.of(e) & ids for e in merging)
 
+    def follows_itself(self, a: Accessed, b: Accessed) -> bool:
+        """One of them writes an array, plainly, where its own contents say, which change meanwhile."""
+        return any(x.mode is Mode.WRITE and bool(x.arrays & x.told) for x in (a, b))
+
     def into_cells(self, a: Accessed, b: Accessed) -> bool:
         """Floating-point data alone say where both are."""
         data = [self.arrays_in(x.address) for x in (a, b)]
