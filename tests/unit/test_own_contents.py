@@ -1,4 +1,4 @@
-"""Arrays that a kernel writes where their own contents say: roots joined by plain stores; what is kept apart."""
+"""Arrays that a kernel writes where their own contents say: plain unions; and what is kept apart."""
 
 from __future__ import annotations
 
