@@ -298,13 +298,17 @@ class Load:
 
 @frozen
 class Store:
-    """``*(type*)pointer = value``; ``value`` Unknown when it is data."""
+    """``*(type*)pointer = value``; ``value`` Unknown when it is data.
+
+    ``parts``: of a record, its fields for who executes the kernel on numbers, each with its byte in it.
+    """
 
     pointer: Expr
     value: Expr
     type: Type
     site: Site
     volatile: bool = False
+    parts: tuple[tuple[int, Expr], ...] = ()
 
 
 @frozen

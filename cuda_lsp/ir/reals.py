@@ -16,6 +16,8 @@ from cuda_lsp.ir.types import Float, Int, Type
 _NEAR = 1e-5
 """A thousand roundings of a number with 24 bits."""
 
+_LARGE_ANGLE, _SMALL = math.pi, 0.1
+
 Function = Callable[[Sequence[float]], float]
 
 
@@ -94,6 +96,13 @@ def _round(x: float) -> float:
     return math.copysign(math.floor(abs(x) + 0.5), x)
 
 
+def _turning(value: float, angle: float) -> float:
+    """A sine or cosine; what is left of one near its zeros, or of a large angle, is mostly roundings."""
+    if abs(angle) > _LARGE_ANGLE or (angle != 0 and abs(value) < _SMALL):
+        raise ValueError(angle)
+    return value
+
+
 _CONVERTED = tuple(
     f"__{source}2{target}" for source in ("float", "double") for target in ("int", "uint", "ll", "ull")
 )
@@ -110,6 +119,8 @@ _ONE: tuple[tuple[str, Callable[[float], float]], ...] = (
     ("log2 log2f __log2f", math.log2),
     ("log10 log10f __log10f", math.log10),
     ("tanh tanhf", math.tanh),
+    ("sin sinf __sinf", lambda x: _turning(math.sin(x), x)),
+    ("cos cosf __cosf", lambda x: _turning(math.cos(x), x)),
     ("floor floorf", math.floor),
     ("ceil ceilf", math.ceil),
     ("trunc truncf", math.trunc),

@@ -179,6 +179,11 @@ def used(s: Stmt) -> tuple[Expr, ...]:
     return () if parts is None else parts(s)
 
 
+def stored(s: ir.Store) -> tuple[Expr, ...]:
+    """What a store writes: the value, and those of a record's fields."""
+    return (s.value, *(e for _, e in s.parts))
+
+
 def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
     """All that the statements and those inside them evaluate."""
     return (e for s in walk(statements) for e in used(s))

@@ -403,6 +403,12 @@ HUB = 13
 MIXED_BELOW = 61
 """Mixed contents: a prime, so that they do not repeat with the threads; small, so that they are indices."""
 
+TWINS_ALIKE = 5
+"""Of so many elements one may differ between arrays that are compared with each other."""
+
+TREE_ELEMENTS = 4
+"""Of an array that leads from place to place: those that lead on. Even: trees have two children."""
+
 RUN_WARPS = 2
 """So many of a block and its last are run, where only lanes of a warp wait for one another."""
 
@@ -439,8 +445,14 @@ RUN_S = 0.3
 GLANCE_INPUTS = 3
 """Inputs that a glance tries."""
 
+LONE_RUN_S = 1.0
+"""The same where no contents change what is drawn: there is no other run to come."""
+
 MISSED_SETS = 3
 """Values of the open scalars under each of which a barrier has to be missed, to be told."""
+
+TRIED_SETS = 4
+"""Values that are tried: with some of them no thread may come to the barrier."""
 
 SHOWN_CANDIDATES = 3
 """Pairs of accesses shown for one pair of places and one input."""

@@ -138,6 +138,11 @@ class DataFlow:
         """Arrays whose contents reach some address."""
         return frozenset(x for a in self.accesses for x in a.address if isinstance(x, Array))
 
+    @property
+    def leading(self) -> frozenset[Array]:
+        """Arrays whose elements say which of their elements comes next: lists, trees."""
+        return frozenset(array for x in self.accesses for array in x.arrays & x.address)
+
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
 
@@ -150,6 +155,10 @@ class DataFlow:
         same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
         modes = {x.mode for x in same}
         return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
+
+    def follows_itself(self, a: Accessed, b: Accessed) -> bool:
+        """One of them writes an array, plainly, where its own contents say, which change meanwhile."""
+        return any(x.mode is Mode.WRITE and bool(x.arrays & x.told) for x in (a, b))
 
     def into_cells(self, a: Accessed, b: Accessed) -> bool:
         """Floating-point data alone say where both are."""

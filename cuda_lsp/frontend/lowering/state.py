@@ -421,7 +421,8 @@ class Lowering(Output):
                         self.write(self.member(place, part), value.fields[part.key], node)
             elif place.info.fields:
                 data = self.unknown("a record's value", place.info.ir, list(_leaves(value)))
-                self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
+                parts = tuple(_parts(value))
+                self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place), parts))
         else:
             if place.info.is_pointer:
                 data: Expr = self.pointer(value, "storing a pointer")
@@ -459,6 +460,16 @@ class Lowering(Output):
             value = self.assigned_value
             return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
         return self.read(place, None)
+
+
+def _parts(value: RecordValue, start: int = 0) -> Iterator[tuple[int, Expr]]:
+    """The numbers in a record, each with its byte in it."""
+    for f in value.info.fields:
+        part = value.fields.get(f.key)
+        if isinstance(part, RecordValue):
+            yield from _parts(part, start + f.offset)
+        elif is_expr(part) and not f.bitfield:
+            yield start + f.offset, part
 
 
 def _leaves(value: RecordValue) -> Iterator[Value]:

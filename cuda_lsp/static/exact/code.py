@@ -20,7 +20,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
-from cuda_lsp.ir.walk import accesses, assigned, inside, pointers, root, used, variables, walk
+from cuda_lsp.ir.walk import accesses, assigned, inside, pointers, root, stored, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.on_the_way import on_the_way
@@ -67,8 +67,8 @@ class Assign:
 
 @frozen(eq=False)
 class Touch:
-    """One access; ``value``: what a store writes. ``constant``: the same in every thread. ``part``: of what
-    the access before it reads."""
+    """One access; ``value``: what a store writes; ``parts``: of a record, the byte, the size and the value of
+    each field. ``constant``: the same in every thread. ``part``: of what the access before it reads."""
 
     pointer: Evaluate
     size: int | Evaluate
@@ -83,6 +83,7 @@ class Touch:
     elementwise: bool = False
     constant: bool = False
     part: bool = False
+    parts: tuple[tuple[int, int, Evaluate], ...] = ()
     inside: Inside = Inside()
 
 
@@ -202,7 +203,7 @@ def _needed(facts: Slice) -> set[int]:
                 held |= facts.roots(s.pointer)
                 needed |= {v.id for v in variables(s.pointer)}
             if isinstance(s, ir.Store | ir.Atomic) and facts.roots(s.pointer) & held:
-                values = (s.value,) if isinstance(s, ir.Store) else s.operands
+                values = stored(s) if isinstance(s, ir.Store) else s.operands
                 needed |= {v.id for e in values for v in variables(e)}
     return needed
 
@@ -327,7 +328,8 @@ class _Writer:
             touch = evolve(touch, part=s.part)
         elif isinstance(s, ir.Store):
             value, constant = self.expression(s.value), isinstance(s.value, ir.Const)
-            touch = evolve(touch, mode=Mode.WRITE, value=value, constant=constant)
+            parts = tuple((at, e.type.size, self.expression(e)) for at, e in s.parts)
+            touch = evolve(touch, mode=Mode.WRITE, value=value, constant=constant, parts=parts)
         else:
             operands = tuple(map(self.expression, s.operands))
             touch = evolve(touch, mode=s.mode, atomic=s.row, operands=operands)

@@ -71,7 +71,8 @@ class Runner:
     asked: dict[tuple[Array, int], float] = field(factory=dict[tuple[Array, int], float])
     """What the thread read of what memory held when the kernel started."""
     drawn: dict[tuple[Array, int], float] = field(factory=dict[tuple[Array, int], float])
-    """The same of what its atomics found."""
+    """What a place held then from which its atomics drew, and which nothing else has written."""
+    drew: bool = False  # what an atomic found: which thread comes first decides it
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -220,6 +221,10 @@ class Machine:
             if i.mode.writes:
                 memory.forget(base)
             return None
+        if i.parts:
+            for at, width, value in i.parts:
+                memory.store(base, start + at, width, None if t.chosen else value(t))
+            return None
         if i.value is not None:
             memory.store(base, start, size, None if t.chosen else i.value(t))
             return None
@@ -228,14 +233,16 @@ class Machine:
             if isinstance(value, (int, float)) and (base, start) in memory.initially:
                 t.asked[array, start] = value
             return value
-        untouched = memory.is_untouched(base, start)
         operands = [operand(t) for operand in i.operands]
         row, type, known = i.atomic, i.type, not t.chosen
         found = memory.update(
             base, array, start, type, lambda old: _updated(row, old, operands, type) if known else None
         )
-        if untouched and i.slot is not None and isinstance(found, (int, float)):
-            t.drawn[array, start] = found
+        began = memory.began.get((base, start))
+        if i.slot is not None and isinstance(found, (int, float)):
+            t.drew = True
+            if isinstance(began, (int, float)):
+                t.drawn[array, start] = began
         return found
 
 

@@ -42,6 +42,8 @@ class Memory:
     lost: set[Hashable] = field(factory=set[Hashable])
     initially: set[tuple[Hashable, int]] = field(factory=set[tuple[Hashable, int]])
     """Cells that nobody wrote since the kernel started."""
+    began: dict[tuple[Hashable, int], Value] = field(factory=dict[tuple[Hashable, int], Value])
+    """What cells held at first that nothing but atomics has written."""
     asked: set[Array] = field(factory=set[Array])  # whose first contents some thread wanted to know
 
     def _regular(self, base: Hashable, offset: int, size: int) -> bool:
@@ -63,10 +65,6 @@ class Memory:
         width, value = cells.get(offset, (0, None))
         return read_as(value, type) if width == size else None
 
-    def is_untouched(self, base: Hashable, offset: int) -> bool:
-        """Nobody wrote there since the kernel started."""
-        return offset not in self.cells.get(base, {}) or (base, offset) in self.initially
-
     def store(self, base: Hashable, offset: int, size: int, value: Value) -> None:
         """``size`` bytes are written; ``value`` None: nobody knows with what."""
         size = max(size, 1)
@@ -78,13 +76,17 @@ class Memory:
                 del cells[start]
         cells[offset] = size, value
         self.initially.discard((base, offset))
+        self.began.pop((base, offset), None)
 
     def update(
         self, base: Hashable, array: Array, offset: int, type: Type, new: Callable[[Value], Value]
     ) -> Value:
         """An atomic leaves ``new`` of what it finds and returns, None where nobody knows."""
-        old = self.load(base, array, offset, type)
+        cell, old = (base, offset), self.load(base, array, offset, type)
+        began = old if cell in self.initially else self.began.get(cell)
         self.store(base, offset, type.size, new(old))
+        if began is not None:
+            self.began[cell] = began
         return old
 
     def forget(self, base: Hashable) -> None:

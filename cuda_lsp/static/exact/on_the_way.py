@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from attrs import define, field
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, Stmt
-from cuda_lsp.ir.walk import assigned, children, labels, pointers, used, variables
+from cuda_lsp.ir.program import Array, Stmt, Store
+from cuda_lsp.ir.walk import assigned, children, labels, pointers, stored, used, variables
 from cuda_lsp.static.slicing import Slice
 
 _ALWAYS = (ir.Barrier, ir.Assume)
@@ -30,7 +30,8 @@ class OnTheWay:
     def add(self, s: Stmt) -> None:
         """A statement, and what it evaluates."""
         self.statements.add(id(s))
-        self.needed |= {v.id for e in used(s) for v in variables(e)}
+        fields = stored(s) if isinstance(s, Store) else ()
+        self.needed |= {v.id for e in (*used(s), *fields) for v in variables(e)}
 
     @property
     def size(self) -> int:
@@ -64,7 +65,7 @@ def _mark(facts: Slice, statements: Sequence[Stmt], found: OnTheWay) -> bool:
 
 
 def _belongs(facts: Slice, s: Stmt, found: OnTheWay) -> bool:
-    if isinstance(s, _ALWAYS):
+    if isinstance(s, _ALWAYS) or id(s) in found.statements:  # who leaves past a way out does not take it
         return True
     if isinstance(s, ir.Incomplete):
         return not s.harmless

@@ -9,7 +9,7 @@ that no host fills.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
@@ -59,8 +59,25 @@ RARE = Filling("zeros", "named once")
 """One element is what they are compared with, all others are not."""
 STRETCHES = Filling("zeros", "named in stretches")
 """What they are compared with comes in stretches, each twice as long as the one before: whole warps agree."""
+TWINS = Filling("zeros", "twins")
+"""Arrays hold the same at most places: what is compared with each other differs at some."""
+TREE = Filling("tree", "mixed")
+"""Elements lead to later ones, and soon to none: lists and paths through a tree differ in length."""
+COUPLES = Filling("couples", "mixed")
+"""Of two neighbouring elements both lead to the first: there are many roots."""
 NO_NUMBERS = Filling("zeros", "no numbers")
 """Some are infinite, and some no number: for kernels that ask."""
+
+
+def _next_in_tree(element: int) -> int:
+    return element + 1 if element < budgets.TREE_ELEMENTS else -1
+
+
+_LEADING: Mapping[str, Callable[[int], int]] = {
+    TREE.index: _next_in_tree,
+    COUPLES.index: lambda element: element & ~1,
+}
+"""By filling: what arrays hold that lead from element to element."""
 _NO_NUMBERS = (0.0, math.inf, math.nan)
 
 
@@ -87,7 +104,7 @@ class Contents:
         how = self.filling.index if array in self.flow.indices else self.filling.value
         if array in self.flow.drawn:
             return 0.0
-        if how == "mixed":
+        if how in ("mixed", "twins"):
             return (_element(how, element, array.id) - budgets.MIXED_BELOW // 2) / budgets.REAL_STEPS
         if how == RARE.value:
             return float(self._compared_with(array, int(element > 0)))
@@ -107,6 +124,8 @@ class Contents:
         element = offset // max(type.size, 1)
         if array in self.flow.single and self.filling.value == "mixed" and self.filling.index in _SIZES:
             return self._size(type)
+        if self.filling.index in _LEADING and array in self.flow.leading:
+            return type.wrap(_LEADING[self.filling.index](element))
         if array in self.flow.rows:
             return type.wrap(self._row(array, element))
         how = self.filling.index if array in self.flow.indices else self.filling.value
@@ -152,7 +171,7 @@ def _element(how: str, element: int, array: int) -> int:
             return 1
         case "first":
             return budgets.HUB if element == 0 else 0
-        case "mixed":
+        case "mixed" | "couples":
             return ((element + 1) * 2654435761 + array * 40503 >> 7) % budgets.MIXED_BELOW
         case "previous":
             return max(element - 1, 0)
@@ -166,6 +185,10 @@ def _element(how: str, element: int, array: int) -> int:
             return budgets.FALLING_FROM - 1 - element
         case "pairs":
             return element // 2
+        case "twins":
+            return _element("mixed", element, array * (element % budgets.TWINS_ALIKE == 1))
+        case "tree":
+            return _next_in_tree(element)
         case _:
             return 0
 

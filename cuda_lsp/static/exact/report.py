@@ -12,8 +12,9 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
   or when the one is atomic, which says that threads meet there, and the other is not;
 - both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
   only one of the two is, which says that threads meet there, by whatever data
-  (``atomicMin(&d[to[e]], d[from[e]])``), or where floating-point numbers make the
-  addresses (``image[(int)x[i]] = c[i]``): many of these are one integer. A plain scatter may be a
+  (``atomicMin(&d[to[e]], d[from[e]])``), where an array is written, plainly, where its own contents say
+  (``parent[parent[i]] = j``), which no host keeps apart while they change, or where floating-point numbers
+  make the addresses (``image[(int)x[i]] = c[i]``): many of these are one integer. A plain scatter may be a
   permutation, ids of rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and
   ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
   are disjoint: these stay *possible*.
@@ -109,6 +110,8 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & bounding_arrays(flow.slice.kernel)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
+        if flow.follows_itself(a, b):
+            return True
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
         if (data[0] | data[1]) & flow.rows or (data[0] != data[1] and not atomic):
             return False

@@ -54,6 +54,7 @@ class Missed:
     barrier: Barrier
     present: Runner
     absent: Runner
+    everyone: Sequence[Runner] = ()
 
 
 Watch = Callable[[Pending], bool]
@@ -77,6 +78,7 @@ class Schedule(Machine):
     enough: Callable[[], bool] = lambda: False
     steps: int = 0
     missed: dict[SourceRange, Missed] = field(factory=dict[SourceRange, Missed])
+    reached: set[SourceRange] = field(factory=set[SourceRange])  # barriers that some thread came to
     passed_over: bool = False  # some ``if`` on what nobody knows
 
     def run(self) -> None:
@@ -152,6 +154,7 @@ class Schedule(Machine):
             t.grouped = True  # order among lanes that nobody knows: none of them is accused
             t.offers = {}
             return True
+        self.reached.add(i.barrier.site.range)
         mask = i.mask(t) if i.mask is not None else None
         t.status, t.wait = Status.WAITING, i
         t.mask = mask if isinstance(mask, int) else None
@@ -210,7 +213,7 @@ class Schedule(Machine):
         for one, other in ((present, absent), (absent, present)):
             if one.wait is not None:
                 barrier = one.wait.barrier
-                self.missed.setdefault(barrier.site.range, Missed(barrier, one, other))
+                self.missed.setdefault(barrier.site.range, Missed(barrier, one, other, self.runners))
 
     def _note_parted_lanes(self) -> None:
         """Nobody gets on: lanes that a ``__syncwarp`` waits for, and that wait elsewhere for who is there."""
@@ -224,7 +227,7 @@ class Schedule(Machine):
             away = (x for x in waiting if x.wait not in (None, t.wait) and self._expected(x, t, t.wait))
             absent = next((x for x in away if x.wait is not None and self._expected(t, x, x.wait)), None)
             if absent is not None:
-                self.missed[barrier.site.range] = Missed(barrier, t, absent)
+                self.missed[barrier.site.range] = Missed(barrier, t, absent, self.runners)
 
     def _gone_with_its_block(self) -> Runner | None:
         """A thread of a block that has ended as a whole."""

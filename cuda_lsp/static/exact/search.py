@@ -33,7 +33,14 @@ from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, barrier_code, linear_code
 from cuda_lsp.static.exact.machine import Choice, Excluded, runners_of
 from cuda_lsp.static.exact.memory import Memory
-from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
+from cuda_lsp.static.exact.ordinary_inputs import (
+    COUPLES,
+    FILLINGS,
+    Arguments,
+    Contents,
+    Filling,
+    argument_sets,
+)
 from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.exact.values import evaluator
@@ -138,7 +145,7 @@ class Search:
         refuted: set[Sites] = set()
         sets = list(argument_sets(self.kernel, self.launch))
         across = not self.launch.assumed  # else the grid may be one block
-        ways = itertools.product((None, True, False), sets, FILLINGS)
+        ways = itertools.product((None, True, False), sets, self._fillings)
         for choice, given, filling in itertools.islice(ways, budgets.GLANCE_INPUTS if glance else None):
             if choice is not None and not self.passed_over:
                 break
@@ -152,6 +159,10 @@ class Search:
                 else:
                     refuted.add(pair)
         return found
+
+    @property
+    def _fillings(self) -> tuple[Filling, ...]:
+        return (*FILLINGS, COUPLES) if self.flow.leading else FILLINGS
 
     def _holds_for(self, pair: Sites, shown: Shown, sets: Sequence[Arguments]) -> bool:
         """Other values of the open scalars show it too.
@@ -185,7 +196,7 @@ class Search:
     def _shows(self, pair: Sites, seen: _Log, inputs: Inputs) -> bool:
         if self._among(pair, seen, inputs, across=True) is not None:
             return True
-        others = [f for f in FILLINGS if f != inputs.filling] if self.flow.deciding else []
+        others = [f for f in self._fillings if f != inputs.filling] if self.flow.deciding else []
         return any(self._under((pair,), evolve(inputs, filling=other), across=True) for other in others)
 
     def _under(self, wanted: Iterable[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
