@@ -6,9 +6,10 @@ from collections.abc import Hashable
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BarrierScope
-from cuda_lsp.model import Site
+from cuda_lsp.model import Site, Space
 from cuda_lsp.static.exact.replay import PassedBarrier, Run, ThreadAccess
 from cuda_lsp.static.exact.threads import Thread, memory_base
+from cuda_lsp.static.exact.values import Value
 
 Met = tuple[ThreadAccess, ThreadAccess]
 """Accesses of the first and of the second thread."""
@@ -59,7 +60,13 @@ def _orders(barrier: PassedBarrier, a: Thread, b: Thread) -> bool:
     return all(barrier.mask >> (thread.linear % thread.warp_size) & 1 for thread in (a, b))
 
 
+def _is_one(place: Value, same_block: bool) -> bool:
+    """Whether a lock is one for both threads."""
+    return same_block or (isinstance(place, tuple) and place[0].space is not Space.SHARED)
+
+
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
-    if any(conflicts.lock_orders(scope, scope, same_block) for _, scope in a.held & b.held):
+    locks = (scope for place, scope in a.held & b.held if _is_one(place, same_block))
+    if any(conflicts.lock_orders(scope, scope, same_block) for scope in locks):
         return False
     return conflicts.seen_by_both(a.array, same_block) and conflicts.conflicting(a.touch, b.touch, same_block)
