@@ -80,6 +80,9 @@ _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarri
 def lower(low: Lowering, node: Node) -> None:
     """Emit what an ``asm`` statement does."""
     assembly = parse(low.ast.text(node))
+    if not assembly.spelled:
+        low.incomplete("asm", "a macro writes its text", node, synchronises=True)
+        return
     operands = [c for c in node.children if c.kind >= 100]
     if len(operands) != len(assembly.constraints):
         raise Untranslatable("asm", "its operands could not be read", node)

@@ -11,24 +11,29 @@ from cuda_lsp.ir.program import Const
 from cuda_lsp.ir.types import UINT32, Float, Int, Opaque, Type
 
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)', re.S)
+_RAW = re.compile(r'R"([^()\\\s]*)\((.*?)\)\1"', re.S)
 _VECTOR = re.compile(r"\{([^{};]*)\}")
 _BETWEEN_PARTS = re.compile(r"[\[\]{},]")
 
 
 @frozen
 class Assembly:
-    """One ``asm`` statement: template, operands in order (outputs first), how many are outputs."""
+    """One ``asm`` statement: template, operands in order (outputs first), how many are outputs.
+
+    ``spelled``: the template is there to be read; a macro may write it, or all of the statement.
+    """
 
     template: str
     constraints: tuple[str, ...]
     outputs: int
+    spelled: bool = True
 
 
 def parse(text: str) -> Assembly:
     """Split the source of an ``asm`` statement at its colons."""
     start = text.find("(")
     sections: list[list[str]] = [[]]
-    depth, at = 0, start + 1
+    depth, at, spelled = 0, start + 1, True
     while at < len(text):
         char = text[at]
         if char == '"':
@@ -39,6 +44,13 @@ def parse(text: str) -> Assembly:
                 sections[-1].append(match.group(1))
             at = match.end()
             continue
+        raw = _RAW.match(text, at)
+        if raw is not None:
+            sections[-1].append(raw.group(2))
+            at = raw.end()
+            continue
+        if len(sections) == 1 and (char.isalnum() or char == "_"):
+            spelled = False
         if char in "([":
             depth += 1
         elif char in ")]":
@@ -54,7 +66,7 @@ def parse(text: str) -> Assembly:
     sections += [[] for _ in range(3 - len(sections))]
     template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
     outputs = sections[1]
-    return Assembly(template, (*outputs, *sections[2]), len(outputs))
+    return Assembly(template, (*outputs, *sections[2]), len(outputs), spelled and bool(sections[0]))
 
 
 def protect(template: str) -> str:
