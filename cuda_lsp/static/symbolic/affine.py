@@ -151,7 +151,7 @@ def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -
     """``touching``, and in one of the objects that a table of pointers leads to, whatever these hold."""
     (object_a, inside_a), (object_b, inside_b) = _object_of(a), _object_of(b)
     same = t.eq(object_a, object_b)
-    if same is t.TRUE:
+    if same is t.TRUE or _leaves_object(inside_a) or _leaves_object(inside_b):
         return touching(a, b, sizes, words=words)
     return t.and_(same, touching(inside_a, inside_b, sizes, words=words))
 
@@ -163,6 +163,11 @@ def _object_of(offset: Term) -> tuple[Term, Term]:
     chosen[()] = round(sums.get((), 0) / STRETCH) * STRETCH
     where = t.from_monomials(chosen)
     return where, t.sub(offset, where)
+
+
+def _leaves_object(inside: Term) -> bool:
+    """What is left has to do with other objects, too: a choice between them (``mine ? p : q``)."""
+    return any(abs(c) >= STRETCH for x in t.subterms(inside) for c in t.monomials(x).values())
 
 
 def touching(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
