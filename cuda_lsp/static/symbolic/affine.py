@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BID, STRETCH, TID, Array, Axis
-from cuda_lsp.model import WARP_SIZE
+from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access, Fact
@@ -67,11 +67,13 @@ class Copies:
     """What terms are for each of two threads, and where accesses are: each worked out once.
 
     ``shared`` as in ``copy_of``; ``told``: what holds of all threads; ``invariants`` as in ``Summary``.
+    ``rank``: of the block in its cluster, where memory of several of its blocks is meant.
     """
 
     shared: Level
     told: Term = t.TRUE
     invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
+    rank: Term | None = None
     _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
     _places: dict[Access, Term] = field(factory=dict[Access, Term])
     _guards: dict[Access, Term] = field(factory=dict[Access, Term])
@@ -107,7 +109,10 @@ class Copies:
         known = self._places.get(access)
         if known is None:
             guard = t.and_(access.guard, self.told)
-            place = t.chosen(t.pinned(access.offset, guard), guard)
+            offset = access.offset
+            if self.rank is not None and access.array.space is Space.SHARED:
+                offset = t.add(offset, t.mul(self.rank, t.const(STRETCH)))
+            place = t.chosen(t.pinned(offset, guard), guard)
             place = t.remaindered(t.recombined(t.unwrapped(place, guard)))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
