@@ -34,6 +34,7 @@ from cuda_lsp.frontend.focused_reading import (
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
+    cluster_dims,
     common_conditions,
     conditions_of,
     launch_bounds,
@@ -466,7 +467,7 @@ class Translation:
             raise RuntimeError("the translation is closed, or has read another kernel only")
         outside, directive = self.sites_elsewhere.get(source.base_name, ()), self._directive(source)
         sites = (*self.launch_sites, *outside)
-        passing = passed(source, sites, directive)
+        passing = evolve(passed(source, sites, directive), cluster=cluster_dims(source, self._source))
         errors = self._compile_errors(source)
         kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued, computed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)

@@ -209,7 +209,9 @@ class Unknown:
 
 
 STRETCH = 1 << 40
-"""Bytes between the objects that neighbouring bytes of a table of pointers point to, in one ``Array``."""
+"""Bytes between the objects that neighbouring bytes of a table of pointers point to, in one ``Array``; and
+between the places that a SHARED array has in blocks of a cluster that follow one another by rank
+(``ir.clusters``): an offset without it is of the executing block's own."""
 
 
 @frozen(eq=False)
@@ -632,6 +634,7 @@ class Kernel:
     computes; ``followed``: the same kernel like that, for who asks whether two threads store one value;
     ``computed``: the same with all that floats are made of, for who runs it on numbers, which may matter
     where the kernel ``judges_floats``: integers and truth values are made of them.
+    ``cluster``: the blocks of a cluster, where an attribute of the kernel says so.
     """
 
     name: str  # as in the source, with template arguments: ``reduce<float, 256>``
@@ -664,6 +667,7 @@ class Kernel:
     followed: Kernel | None = None
     computed: Kernel | None = None
     judges_floats: bool = False
+    cluster: Dim3 | None = None
 
     def said_of(self, launch: LaunchConfig) -> tuple[Expr, ...]:
         """What holds at this launch, and need not at others."""

@@ -34,6 +34,7 @@ BARRIERS = {
 }
 _SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
 _GRID = re.compile(r"\bgrid_group\s+(\w+)\s*=|\bauto\s+(\w+)\s*=\s*(?:\w+\s*::\s*)?this_grid\s*\(")
+_CLUSTER = re.compile(r"\bcluster_group\s+(\w+)\s*=|\bauto\s+(\w+)\s*=\s*(?:\w+\s*::\s*)?this_cluster\s*\(")
 _MOST_LOOPS = 3
 _MOST_BRANCHES = 2
 
@@ -51,10 +52,12 @@ def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[C
     del report
     if _is_one_moment(source, finding):
         return
-    words = () if _between_blocks(finding) else BARRIERS.get(finding.code, ())
+    between = _between_blocks(finding)
+    words = () if between else BARRIERS.get(finding.code, ())
+    of_cluster = _of_cluster(source, finding) if between else ()
     of_grid = _of_grid(source, finding) if finding.code is Code.GLOBAL_RACE else ()
-    for barrier in (*of_grid, *words):
-        kind = RepairKind.BARRIER if barrier in words else RepairKind.GRID_BARRIER
+    for barrier in (*of_cluster, *of_grid, *words):
+        kind = RepairKind.GRID_BARRIER if barrier in of_grid else RepairKind.BARRIER
         for first, second in _anchors(source, finding):
             for place in _places(source, barrier, first, second):
                 if barrier != BARRIER or come_to_barriers(source, place.edits):
@@ -70,17 +73,25 @@ def _is_one_moment(source: Source, finding: Finding) -> bool:
     return bool(path) and not finding.site.calls and all(s.form is not Form.LOOP for s in path)
 
 
+def _of_cluster(source: Source, finding: Finding) -> tuple[str, ...]:
+    """The barrier of the cluster that the kernel has a name for."""
+    name = _group(source, finding, _CLUSTER)
+    return () if name is None else (f"{name}.sync();",)
+
+
+def _group(source: Source, finding: Finding, declared: re.Pattern[str]) -> str | None:
+    """What the kernel calls a group that is declared so."""
+    at = source.offset(finding.site.range.start) if source.has(finding.site.range) else None
+    path = [] if at is None else source.statements.path(at)
+    group = declared.search(source.plain, path[0].start, path[0].end) if path else None
+    return None if group is None else group[1] or group[2]
+
+
 def _of_grid(source: Source, finding: Finding) -> tuple[str, ...]:
     """The barrier of a grid that is launched to have one: elsewhere it ends the program."""
-    path = (
-        source.statements.path(source.offset(finding.site.range.start))
-        if source.has(finding.site.range)
-        else []
-    )
-    group = _GRID.search(source.plain, path[0].start, path[0].end) if path else None
-    if group is None:
+    name = _group(source, finding, _GRID)
+    if name is None:
         return ()
-    name = group[1] or group[2]
     used = re.search(rf"\b{name}\s*\.\s*sync\s*\(|\bsync\s*\(\s*{name}\s*\)", source.plain)
     return (f"{name}.sync();",) if used or "cudaLaunchCooperativeKernel" in source.plain else ()
 
@@ -88,7 +99,7 @@ def _of_grid(source: Source, finding: Finding) -> tuple[str, ...]:
 def _between_blocks(finding: Finding) -> bool:
     """No barrier of a block orders these."""
     blocks = finding.witness.blocks if finding.witness else None
-    return finding.code is Code.GLOBAL_RACE and blocks is not None and blocks[0] != blocks[1]
+    return blocks is not None and blocks[0] != blocks[1]
 
 
 def _anchors(source: Source, finding: Finding) -> Iterator[tuple[SourceRange, SourceRange]]:

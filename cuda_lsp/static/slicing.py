@@ -7,17 +7,20 @@ is never executed.  Nothing here depends on a launch.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.clusters import moved
 from cuda_lsp.ir.program import Array, BarrierScope, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import (
     assigned,
     children,
     destinations,
+    expressions,
     inside,
     labels,
     operands,
@@ -89,6 +92,7 @@ class Slice:
     acquiring: set[int] = field(factory=set[int])  # id() of atomics that may take a lock, by ``waiting``
     lock_arrays: set[Array] = field(factory=set[Array])
     waiting: set[int] = field(factory=set[int])  # id() of loops
+    reached: set[Array] = field(factory=set[Array])  # shared arrays that other blocks of a cluster may touch
 
     @property
     def arrives(self) -> bool:
@@ -152,6 +156,7 @@ def slice_kernel(kernel: Kernel) -> Slice:
     result.statements = list(walk(kernel.body))
     _points_to(result)
     _written(result)
+    _reached(result)
     result.relevant = _closure(result, None)
     _structure(result, kernel.body)
     _defining(result)
@@ -184,6 +189,17 @@ def _written(result: Slice) -> None:
             result.written |= roots
     groups = {a.may_alias for a in result.written} - {None}
     result.written |= {a for a in result.kernel.arrays if a.may_alias in groups}
+
+
+def _reached(result: Slice) -> None:
+    """Where nobody knows which array is meant, it is any of them."""
+    if result.kernel.cluster is None:
+        return
+    shared = {a for a in result.kernel.arrays if a.space is Space.SHARED}
+    for pointer in itertools.chain.from_iterable(map(moved, expressions(result.kernel.body))):
+        result.reached |= (result.roots(pointer) or shared) & shared
+    groups = {a.may_alias for a in result.reached} - {None}
+    result.reached |= {a for a in shared if a.may_alias in groups}
 
 
 def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
@@ -222,7 +238,8 @@ def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
                     need(s.pointer)
                 if result.kernel.valued and isinstance(s, ir.Store):
                     need(s.value)
-                more = _model(s, roots, wanted, modelled, need)  # may set changed itself
+                own = roots - result.reached  # elsewhere other blocks may store, too
+                more = _model(s, own, wanted, modelled, need)  # may set changed itself
                 changed = changed or more
             elif s is not without:
                 for e in used(s):

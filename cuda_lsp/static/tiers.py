@@ -329,6 +329,8 @@ def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnos
     """A race between blocks needs a second block, which a grid of unknown size may not have."""
     if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
         return finding
+    if finding.code is Code.SHARED_RACE:
+        return finding  # of blocks of one cluster, which is whole in any grid
     return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
 
 

@@ -196,6 +196,70 @@ CASES = {
     out[g] = theirs[t]; arrive_at(far(b, other)); if (t == 7) wait_for(b, 0);""",
         out="g ^ 64",
     ),
+    "stores_to_the_other_block": Case(
+        "cluster.sync(); theirs[t] = g; cluster.sync(); out[g] = s[t]; cluster.sync();", out="g ^ 64"
+    ),
+    "stores_to_the_other_block_that_it_does_not_wait_for": Case(
+        "cluster.sync(); theirs[t] = g; __syncthreads(); out[g] = s[t]; cluster.sync();", races=True
+    ),
+    "both_blocks_store_there": Case(
+        "cluster.sync(); theirs[t] = g; s[t] = 1; cluster.sync(); out[g] = s[t];", races=True
+    ),
+    "halves_of_one_block_s_memory": Case(
+        """cluster.sync(); if (t < 32) cluster.map_shared_rank(s, 0)[mine * 32 + t] = g; cluster.sync();
+    if (mine == 0) out[g] = s[t];"""
+    ),
+    "one_half_of_one_block_s_memory": Case(
+        """cluster.sync(); if (t < 32) cluster.map_shared_rank(s, 0)[t] = g; cluster.sync();
+    if (mine == 0) out[g] = s[t];""",
+        races=True,
+    ),
+    "neighbours_store_one_place_further": Case(
+        """cluster.sync(); if (t < 63) theirs[t + 1] = g; cluster.sync(); theirs[t] += 1; cluster.sync();"""
+    ),
+    "neighbours_read_one_place_further": Case(
+        """s[t] = g; cluster.sync(); if (t < 63) theirs[t] = theirs[t + 1]; cluster.sync();""", races=True
+    ),
+    "memory_of_all_ranks": Case(
+        """s[t] = g; cluster.sync(); int v = 0;
+    for (int r = 0; r < 2; ++r) v += cluster.map_shared_rank(s, r)[63 - t];
+    cluster.sync(); out[g] = v;"""
+    ),
+    "memory_of_all_ranks_while_it_changes": Case(
+        """s[t] = g; cluster.sync(); int v = 0;
+    for (int r = 0; r < 2; ++r) { v += cluster.map_shared_rank(s, r)[63 - t]; cluster.sync(); s[t] = v; }
+    cluster.sync(); out[g] = v;""",
+        races=True,
+    ),
+    "either_block_s_memory": Case(
+        """cluster.sync(); int* p = t < 32 ? s : theirs; p[t] = g; cluster.sync(); out[g] = s[t];"""
+    ),
+    "either_block_s_memory_twice": Case(
+        """cluster.sync(); int* p = t < 32 ? s : theirs; p[t & 31] = g; cluster.sync(); out[g] = s[t];""",
+        races=True,
+    ),
+    "what_the_other_block_stored_decides": Case(
+        """if (t == 0) s[0] = 0; cluster.sync(); if (t == 0) theirs[0] = mine; cluster.sync();
+    if (s[0]) out[0] = g; cluster.sync();""",
+        races=True,
+    ),
+    "numbers_of_one_block_as_places_of_another": Case(
+        """__shared__ int c; if (t == 0) c = 0; cluster.sync();
+    int k = atomicAdd(&c, 1); cluster.map_shared_rank(s, 0)[k] = g; cluster.sync();""",
+        races=True,
+    ),
+    "global_memory_of_the_cluster": Case(
+        "out[g] = g; cluster.sync(); int v = out[g ^ 64]; cluster.sync(); out[g] = v;", out="g ^ 64"
+    ),
+    "global_memory_of_the_cluster_behind_a_block_barrier": Case(
+        "out[g] = g; __syncthreads(); int v = out[g ^ 64]; cluster.sync(); out[g] = v;", races=True
+    ),
+    "global_memory_of_the_next_cluster": Case(
+        "out[g] = g; cluster.sync(); int v = out[g ^ 128]; cluster.sync(); out[g] = v;", races=True
+    ),
+    "global_memory_that_all_store": Case(
+        "out[g & 127] = g; cluster.sync(); s[t] = g; cluster.sync();", races=True
+    ),
     "ranks": Case(
         """out[g] = 1000 * cluster.num_blocks() + 100 * cluster.block_rank() + cluster.dim_blocks().x * 10
         + cluster.query_shared_rank(theirs) + cluster.block_index().x;

@@ -8,7 +8,18 @@ import pytest
 from extract_kernels import accesses, constructs, lowered, printed
 
 from cuda_lsp.ir.atomics import AtomicOp
-from cuda_lsp.ir.program import Assume, Atomic, Barrier, BarrierPhase, BarrierScope, Copy, Fence, Load, Store
+from cuda_lsp.ir.program import (
+    Assume,
+    Atomic,
+    Barrier,
+    BarrierPhase,
+    BarrierScope,
+    Copy,
+    Fence,
+    Incomplete,
+    Load,
+    Store,
+)
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Scope
 
@@ -148,6 +159,22 @@ def test_dynamic_group_keeps_the_size_it_was_made_with():
 def test_grid_sync():
     (barrier,) = barriers(CG + "__global__ void k() { cg::this_grid().sync(); }")
     assert barrier.scope is BarrierScope.GRID
+
+
+@pytest.mark.parametrize("barrier", ["BAR", "BAR()", 'asm volatile(TEXT ::: "memory")', 'asm("bar." REST)'])
+def test_assembly_that_a_macro_writes_is_not_read(barrier):
+    macro = "#define BAR() asm" if barrier.endswith("()") else "#define BAR asm"
+    text = (
+        f'{macro} volatile("bar.sync 0;" ::: "memory")\n#define TEXT "bar.sync 0;"\n#define REST "sync 0;"\n'
+    )
+    (found,) = walk(lowered(f"{text}__global__ void k() {{ {barrier}; }}").body)
+    assert isinstance(found, Incomplete)
+    assert found.synchronises
+
+
+def test_assembly_in_a_raw_string():
+    (found,) = walk(lowered('__global__ void k() { asm volatile(R"x(bar.sync 0;)x" ::: "memory"); }').body)
+    assert isinstance(found, Barrier)
 
 
 def test_named_barrier_in_assembly():

@@ -239,6 +239,27 @@ def test_a_grid_without_barriers_gets_none() -> None:
     assert "grid.sync" not in after(text)
 
 
+CLUSTER = """#include <cooperative_groups.h>
+__global__ void __cluster_dims__(2, 1, 1) k(int* a) {
+    __shared__ int s[64];
+    auto near = cooperative_groups::this_cluster();
+    int t = threadIdx.x, i = blockIdx.x * 64 + t;
+    s[t] = i;
+    BETWEEN
+    int v = near.map_shared_rank(s, near.block_rank() ^ 1)[t];
+    near.sync();
+    a[i] = v;
+}
+void f(int* a) { k<<<4, 64>>>(a); }
+"""
+
+
+@pytest.mark.parametrize("between", ["a[i] = t;", "__syncthreads();"])
+def test_blocks_of_a_cluster_wait_for_one_another(between: str) -> None:
+    text = CLUSTER.replace("BETWEEN", between)
+    is_mended(text, RepairKind.BARRIER, f"{between}\n    near.sync();\n    int v")
+
+
 # -------------------------------------------------------------------------------------- waits
 
 

@@ -12,7 +12,7 @@ struct thread_block : __group { dim3 group_index() const; dim3 thread_index() co
 struct grid_group : __group { dim3 group_dim() const; dim3 dim_blocks() const; dim3 block_index() const; unsigned long long block_rank() const; unsigned long long num_blocks() const; };
 struct multi_grid_group : __group { unsigned grid_rank() const; unsigned num_grids() const; };
 struct coalesced_group : __group { operator thread_group() const; };
-struct cluster_group : __group { template <class T> T* map_shared_rank(T*, int) const; unsigned block_rank() const; unsigned num_blocks() const; dim3 block_index() const; dim3 dim_blocks() const; };
+struct cluster_group : __group { template <class T> T* map_shared_rank(T*, int) const; unsigned query_shared_rank(const void*) const; unsigned block_rank() const; unsigned num_blocks() const; dim3 block_index() const; dim3 thread_index() const; dim3 dim_blocks() const; dim3 dim_threads() const; };
 template <unsigned N, class P = void> struct thread_block_tile : __group { thread_block_tile() = default; template <class Q> thread_block_tile(const thread_block_tile<N, Q>&); operator thread_group() const; };
 thread_block this_thread_block(); grid_group this_grid(); multi_grid_group this_multi_grid(); coalesced_group coalesced_threads(); cluster_group this_cluster(); thread_group this_thread();
 template <unsigned N, class P> thread_block_tile<N, P> tiled_partition(const P&); template <class P> thread_group tiled_partition(const P&, unsigned);

@@ -27,6 +27,7 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
 
+_CLUSTER = re.compile(rb"__cluster_dims__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
     r"\Ak?_{0,3}(?:n|num|numberof)?_{0,3}(?:threads?|block|cta|tb|b)_{0,3}"
@@ -104,12 +105,14 @@ class Passed:
     """What launches pass of a kernel's parameters that belongs together.
 
     ``shared``: pointers into an earlier one's buffer. ``one_buffer``: places that may point to one.
-    ``computed``: integers that every launch computes from others.
+    ``computed``: integers that every launch computes from others. ``cluster``: blocks of a cluster, as the
+    kernel's own attribute says.
     """
 
     shared: Mapping[str, SharedBuffer] = field(factory=dict[str, SharedBuffer])
     one_buffer: tuple[tuple[PassedPlace, PassedPlace], ...] = ()
     computed: Mapping[str, Formula] = field(factory=dict[str, Formula])
+    cluster: Dim3 | None = None
 
 
 NOTHING_PASSED = Passed()
@@ -308,11 +311,30 @@ def stated_by(
 
 def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | None:
     """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""
+    values = _attribute(_BOUNDS, kernel, source)
+    most = values[0] if values else None
+    if most is None or most < 1:
+        return None
+    return LaunchBounds(most, values[1] if len(values) > 1 else None)
+
+
+def cluster_dims(kernel: KernelSource, source: SourceText) -> Dim3 | None:
+    """``__cluster_dims__`` in front of the kernel's name, when its arguments are constants."""
+    extents = [n for n in _attribute(_CLUSTER, kernel, source) if n is not None and n > 0]
+    written = len(_attribute(_CLUSTER, kernel, source))
+    if not 1 <= written <= 3 or len(extents) != written:
+        return None
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
+
+
+def _attribute(pattern: re.Pattern[bytes], kernel: KernelSource, source: SourceText) -> list[int | None]:
+    """The arguments of an attribute in front of the kernel's name, those that are constants as numbers."""
     start = kernel.offsets[0]
     name = kernel.name_range.start
-    match = _BOUNDS.search(source.data, start, source.line_starts[name.line - 1] + name.column - 1)
+    match = pattern.search(source.data, start, source.line_starts[name.line - 1] + name.column - 1)
     if not match:
-        return None
+        return []
     named = dict(zip(kernel.template_parameters, kernel.template_arguments, strict=False))
     written = [_substituted(part, named).strip() for part in match[1].decode("utf-8", "replace").split(",")]
     values = [number(part) for part in written]
@@ -321,10 +343,7 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
         before = host.reduced(len(source.data[:start].decode("utf-8", "replace")))
         constants = HostConstants(host)
         values = [constants.integer(part, before) for part in written]
-    most = values[0]
-    if most is None or most < 1:
-        return None
-    return LaunchBounds(most, values[1] if len(values) > 1 else None)
+    return values
 
 
 def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:

@@ -6,8 +6,11 @@ from attrs import evolve
 
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import (
+    TID,
+    Axis,
     Binary,
     BinaryOp,
+    Builtin,
     Cast,
     Const,
     Expr,
@@ -138,3 +141,22 @@ def pointer_inside(expr: Expr) -> Expr | None:
         base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
         return element(base, expr.left, 1) if base is not None else None
     return None
+
+
+def linear(index: tuple[Axis, Axis, Axis], extent: tuple[Axis, Axis]) -> Expr:
+    """The number of a place among built-ins, x fastest."""
+    x, y, z = (Builtin(a) for a in index)
+    dx, dy = (Builtin(a) for a in extent)
+    plane = binary(BinaryOp.MUL, binary(BinaryOp.ADD, binary(BinaryOp.MUL, z, dy), y), dx)
+    return binary(BinaryOp.ADD, plane, x)
+
+
+def linear_thread() -> Expr:
+    """The number of a thread in its block."""
+    return linear(TID, (Axis.BDIM_X, Axis.BDIM_Y))
+
+
+def product(axes: tuple[Axis, Axis, Axis]) -> Expr:
+    """Of three built-ins."""
+    x, y, z = (Builtin(a) for a in axes)
+    return binary(BinaryOp.MUL, binary(BinaryOp.MUL, x, y), z)

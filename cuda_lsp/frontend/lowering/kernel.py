@@ -160,6 +160,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         enumerated=dict(low.enumerated),
         valued=low.valued and not low.computed,
         judges_floats=low.judges_floats,
+        cluster=low.launched.cluster,
     )
 
 

@@ -26,6 +26,7 @@ from cuda_lsp.frontend.vocabulary.assembly import (
     width,
 )
 from cuda_lsp.frontend.vocabulary.attempts import attempt
+from cuda_lsp.frontend.vocabulary.clusters import cluster_barrier
 from cuda_lsp.frontend.vocabulary.written_out import Definitions, definitions
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
@@ -279,7 +280,7 @@ def _instruction(
     if name.startswith(("bar.", "barrier.")) and ".cluster" not in name:
         _barrier(low, node, name, parts, assembly, values)
     elif name.startswith("barrier.cluster"):
-        low.emit(Barrier(BarrierScope.CLUSTER, site))
+        cluster_barrier(low, node, BarrierPhase.WAIT if ".wait" in name else BarrierPhase.ARRIVE, name)
     elif name.startswith(("membar", "fence")) and "proxy" not in name:
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
         low.emit(Fence(scope, site))

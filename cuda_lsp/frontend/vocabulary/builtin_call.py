@@ -9,9 +9,7 @@ from attrs import frozen
 from cuda_lsp.frontend.lowering import expressions
 from cuda_lsp.frontend.lowering.build import zero
 from cuda_lsp.frontend.lowering.output import Untranslatable
-from cuda_lsp.frontend.lowering.places import (
-    Value,
-)
+from cuda_lsp.frontend.lowering.places import RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo
 from cuda_lsp.frontend.tree import Node
@@ -54,6 +52,13 @@ class Call:
     def nothing(self) -> Value:
         """The result of a call that gives none."""
         return zero(INT64)
+
+    def record(self, values: tuple[Expr, ...]) -> Value:
+        """A ``dim3`` of these, or what else the call gives that has fields."""
+        if self.info.kind != "record":
+            return self.unknown(self.name)
+        parts: dict[int, Value] = {f.key: v for f, v in zip(self.info.fields, values, strict=False)}
+        return RecordValue(self.info, parts)
 
     def unknown(self, reason: str, inputs: Sequence[Value] = (), varies: bool = False) -> Value:
         """A result that is not expressed, of the type that the call has; uniform as its ``inputs`` are."""

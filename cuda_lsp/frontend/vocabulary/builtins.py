@@ -25,7 +25,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import is_default
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.frontend.vocabulary import groups
+from cuda_lsp.frontend.vocabulary import clusters, groups
 from cuda_lsp.frontend.vocabulary import library as libraries
 from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
 from cuda_lsp.frontend.vocabulary.builtin_memory import (
@@ -292,6 +292,7 @@ def _rows() -> dict[str, Handler]:
     for row in EXCHANGES.values():
         if row.reach is not Reach.BLOCK:
             add(row.name, _exchange if row.masked else _legacy_exchange)
+    add(" ".join(clusters.INTRINSICS), clusters.intrinsic)
     add("__threadfence_block", _fence(Scope.BLOCK))
     add("__threadfence", _fence(Scope.DEVICE))
     add("__threadfence_system", _fence(Scope.SYSTEM))

@@ -10,18 +10,18 @@ import re
 from typing import TYPE_CHECKING, TypeGuard
 
 from cuda_lsp.frontend.lowering import expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast, zero
+from cuda_lsp.frontend.lowering.build import binary, cast, linear, linear_thread, product, zero
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Group,
     Place,
-    RecordValue,
     StaticPlace,
     Value,
     is_expr,
 )
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.frontend.vocabulary import clusters
 from cuda_lsp.ir.exchanges import MEMBERS, TILE_REDUCTION
 from cuda_lsp.ir.program import (
     BDIM,
@@ -160,6 +160,8 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
         return None
     if call.name in ("sync", "synchronize"):
         return synchronise(call, group)
+    if call.name == "thread_rank" and group.scope is BarrierScope.CLUSTER:
+        return clusters.member(call, call.name)
     if call.name in ("thread_rank", "group_size"):
         return rank(call, group) if call.name == "thread_rank" else size(call, group)
     if call.name in _COLLECTIVES:
@@ -253,30 +255,29 @@ def _member(call: Call, group: Group) -> Value | None:
     if name == "barrier_wait":
         _barrier(call, group, False, BarrierPhase.WAIT)
         return call.nothing()
+    if group.scope is BarrierScope.CLUSTER and name in clusters.MEMBERS:
+        return clusters.member(call, name)
     if name in ("thread_rank", "grid_rank"):
         return rank(call, group)
     if name in ("size", "num_threads"):
         return size(call, group)
     if name in _BLOCK_INDEX:
-        return _components(call, _BLOCK_INDEX[name])
+        return call.record(tuple(Builtin(axis) for axis in _BLOCK_INDEX[name]))
     if name == "block_rank" and group.scope is BarrierScope.GRID:
-        return cast(_linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
+        return cast(linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
     if name == "num_blocks" and group.scope is BarrierScope.GRID:
-        return cast(_product(GDIM), call.info.ir)
+        return cast(product(GDIM), call.info.ir)
     if name == "meta_group_rank" and group.size and group.within is not None:
-        among = block_rank()
+        among = linear_thread()
         if group.within:
             among = binary(BinaryOp.REM, among, Const(group.within, UINT32))
         return cast(binary(BinaryOp.DIV, among, Const(group.size, UINT32)), call.info.ir)
     if name == "meta_group_size" and group.size and group.within is not None:
-        threads = Const(group.within, UINT32) if group.within else _product(BDIM)
+        threads = Const(group.within, UINT32) if group.within else product(BDIM)
         up = binary(BinaryOp.ADD, threads, Const(group.size - 1, UINT32))
         return cast(binary(BinaryOp.DIV, up, Const(group.size, UINT32)), call.info.ir)
     if name in _COLLECTIVES:
         return _collective(call, group, call.arguments)
-    if name == "map_shared_rank":
-        call.low.incomplete("cluster.map_shared_rank", "memory of other blocks is not modelled", call.node)
-        return call.value(0)
     if name.startswith("operator"):
         return group
     return call.unknown(f"result of {name}", varies=True)
@@ -337,40 +338,16 @@ def _shuffled(call: Call, name: str, mask: Expr, value: Value, by: Value, width:
     return _exchanged(call, name, (mask, value, cast(by, INT32), Const(width, INT32)), value.type)
 
 
-def _components(call: Call, axes: tuple[Axis, Axis, Axis]) -> Value:
-    if call.info.kind != "record":
-        return call.unknown(call.name)
-    parts: dict[int, Value] = {f.key: Builtin(axis) for f, axis in zip(call.info.fields, axes, strict=False)}
-    return RecordValue(call.info, parts)
-
-
-def _linear(index: tuple[Axis, Axis, Axis], extent: tuple[Axis, Axis]) -> Expr:
-    x, y, z = (Builtin(a) for a in index)
-    dx, dy = (Builtin(a) for a in extent)
-    plane = binary(BinaryOp.MUL, binary(BinaryOp.ADD, binary(BinaryOp.MUL, z, dy), y), dx)
-    return binary(BinaryOp.ADD, plane, x)
-
-
-def _product(axes: tuple[Axis, Axis, Axis]) -> Expr:
-    x, y, z = (Builtin(a) for a in axes)
-    return binary(BinaryOp.MUL, binary(BinaryOp.MUL, x, y), z)
-
-
-def block_rank() -> Expr:
-    """The linear index of a thread in its block."""
-    return _linear(TID, (Axis.BDIM_X, Axis.BDIM_Y))
-
-
 def rank(call: Call, group: Group) -> Value:
     result = call.info.ir if isinstance(call.info.ir, Int) else UINT32
     if group.scope is BarrierScope.BLOCK:
-        return cast(block_rank(), result)
+        return cast(linear_thread(), result)
     if group.scope is BarrierScope.TILE and group.size:
-        return cast(binary(BinaryOp.REM, block_rank(), Const(group.size, UINT32)), result)
+        return cast(binary(BinaryOp.REM, linear_thread(), Const(group.size, UINT32)), result)
     if group.scope is BarrierScope.GRID:
-        block = cast(_linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), INT64)
-        threads = cast(_product(BDIM), INT64)
-        total = binary(BinaryOp.ADD, binary(BinaryOp.MUL, block, threads), cast(block_rank(), INT64))
+        block = cast(linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), INT64)
+        threads = cast(product(BDIM), INT64)
+        total = binary(BinaryOp.ADD, binary(BinaryOp.MUL, block, threads), cast(linear_thread(), INT64))
         return cast(total, result)
     if group.mask is not None:
         lane = cast(Builtin(Axis.LANE), UINT32)
@@ -388,10 +365,10 @@ def size(call: Call, group: Group) -> Value:
     if group.scope is BarrierScope.TILE and group.size:
         return Const(group.size, result)
     if group.scope is BarrierScope.BLOCK:
-        return cast(_product(BDIM), result)
+        return cast(product(BDIM), result)
     if group.scope is BarrierScope.GRID:
-        threads = cast(_product(BDIM), INT64)
-        blocks = cast(_product(GDIM), INT64)
+        threads = cast(product(BDIM), INT64)
+        blocks = cast(product(GDIM), INT64)
         return cast(binary(BinaryOp.MUL, threads, blocks), result)
     if group.mask is not None:
         return cast(_count(group.mask), result)

@@ -16,8 +16,11 @@ from cuda_lsp.static.findings.conditions import Needs, OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
 
+_OF_BLOCKS = (BarrierScope.CLUSTER, BarrierScope.GRID)
+"""What they order between blocks nobody pretends to be absent."""
 _WHOM = {
     BarrierScope.GRID: "of the grid",
+    BarrierScope.CLUSTER: "of the cluster",
     BarrierScope.WARP: "that its mask names",
     BarrierScope.TILE: "of the tile",
 }
@@ -46,9 +49,8 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
     here, there = (words.thread(trace.thread(n), trace.block(n) if len(blocks) > 1 else None) for n in lanes)
     whom = _WHOM.get(d.barrier.scope, "of the block")
     name = d.barrier.site.text or "this barrier"
-    returned = (
-        d.exited and d.barrier.scope is BarrierScope.BLOCK and have_returned(trace.kernel, d.barrier.site)
-    )
+    waits_for_those_there = d.barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER)
+    returned = d.exited and waits_for_those_there and have_returned(trace.kernel, d.barrier.site)
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
         text = d.why
@@ -74,7 +76,8 @@ def redundant_barriers(trace: Trace) -> tuple[Diagnosis, ...]:
         return ()
     sites: dict[object, Site] = {}
     for path in trace.paths:
-        sites.update({e.barrier.site.range: e.barrier.site for e in path.barriers})
+        here = (e.barrier for e in path.barriers if e.barrier.scope not in _OF_BLOCKS)
+        sites.update({barrier.site.range: barrier.site for barrier in here})
     return tuple(
         Diagnosis(
             Code.REDUNDANT_BARRIER, Status.CONDITIONAL,

@@ -10,9 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from cuda_lsp.ir.program import Incomplete
+from cuda_lsp.ir.program import STRETCH, Incomplete
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Code, Space, Status, Witness
+from cuda_lsp.static.diagnostics.ranks import from_first_rank
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
@@ -32,11 +33,14 @@ def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
                 continue
             if a.site.range not in found:
                 offset = spread_out(a.offset, a.must.shape)
-                outside = a.must & ((offset < 0) | (offset + a.size > size))
+                nowhere = np.zeros(a.must.shape, bool)
+                if a.array in trace.reached:
+                    offset, nowhere = _in_whichever_block(trace, a)
+                outside = a.must & (nowhere | (offset < 0) | (offset + a.size > size))
                 if outside.any():
                     leaves = _diagnosis(
                         Code.SHARED_OUT_OF_BOUNDS, Status.PROVED, trace, a, offset, outside,
-                        partial(_leaves, a, size),
+                        partial(_leaves, a, None if bool((outside & nowhere).any()) else size),
                     )  # fmt: skip
                     if path.choices and a.decided:
                         leaves = _up_to(leaves, path.choices[a.decided - 1][1])
@@ -72,7 +76,11 @@ def uninitialised_findings(trace: Trace) -> tuple[Diagnosis, ...]:
 
 def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis]) -> None:
     written: dict[int, Flags] = {}
-    blind = path.blind | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+    blind = (
+        path.blind
+        | {a.id for a in trace.reached}
+        | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+    )
     volatile = {a.array.id for a in path.accesses if a.copied}
     seen: set[object] = set()
     for a in path.accesses:
@@ -102,7 +110,19 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
                 found[a.site.range] = _diagnosis(code, Status.PROVED, trace, a, offset, fresh, story)
 
 
-def _leaves(a: Access, size: int, thread: str, where: str) -> str:
+def _in_whichever_block(trace: Trace, a: Access) -> tuple[Lanes, Flags]:
+    """Where in a block's memory the lanes are, and whether their cluster has no such block."""
+    (moved,) = from_first_rank(trace, [a])
+    assert not isinstance(moved.offset, Data)
+    offset = spread_out(moved.offset, a.must.shape) + STRETCH // 2
+    rank = offset // STRETCH
+    return offset % STRETCH - STRETCH // 2, (rank < 0) | (rank >= trace.together // trace.threads)
+
+
+def _leaves(a: Access, size: int | None, thread: str, where: str) -> str:
+    """``size`` None: it is in no block of the cluster."""
+    if size is None:
+        return f"{thread} {words.doing(a.mode, a.site)}: its cluster has no block of that rank"
     extent = size // max(a.array.element.size, 1)
     outside = f"{where} is outside its {extent} elements"
     return f"{thread} {words.doing(a.mode, a.site)}: {outside}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -25,6 +25,7 @@ from cuda_lsp.static.diagnostics.data_collisions import all_apart, data_collisio
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.diagnostics.overlapping import say_overlapping
+from cuda_lsp.static.diagnostics.ranks import from_first_rank
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
 from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
@@ -136,8 +137,10 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, comparing: Compar
     for accesses in by_array.values():
         if not any(a.mode.writes for a in accesses):
             continue
-        among_blocks = accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1
-        if among_blocks and _all_apart(trace, accesses, comparing):
+        in_global = accesses[0].array.space is Space.GLOBAL
+        reached = accesses[0].array in trace.reached
+        among_blocks = (in_global or reached) and len(trace.blocks) > 1
+        if among_blocks and not reached and _all_apart(trace, accesses, comparing):
             continue
         for block in range(len(trace.blocks)):
             yield from _within_block(trace, path, accesses, block, merge, comparing)
@@ -199,15 +202,34 @@ def _within_block(
 
 
 def _between_blocks(trace: Trace, path: Path, accesses: list[Access], comparing: Comparing) -> Iterator[Race]:
-    agent = np.arange(trace.lanes) // trace.threads
+    """Blocks of one cluster wait for one another at its barriers and those of the grid, others at these."""
+    block, clusters = np.arange(trace.lanes) // trace.threads, trace.clusters
+    near = from_first_rank(trace, accesses) if accesses[0].array in trace.reached else accesses
+    for first in range(len(clusters)) if trace.together > trace.threads else ():
+        if first and clusters[first - 1] == clusters[first]:
+            continue  # in the middle of a cluster
+        lanes = slice(first * trace.threads, first * trace.threads + trace.together)
+        yield from _among(
+            trace, path, near, (lanes, block[lanes]), lambda a, n=first: a.cluster_clock[n], comparing
+        )
+    if accesses[0].array.space is Space.GLOBAL:
+        who = slice(0, trace.lanes), np.array(clusters)[block]
+        yield from _among(trace, path, accesses, who, lambda a: a.grid_clock, comparing)
+
+
+def _among(
+    trace: Trace, path: Path, accesses: Iterable[Access], who: tuple[slice, Lanes],
+    interval_of: Callable[[Access], int], comparing: Comparing,
+) -> Iterator[Race]:  # fmt: skip
+    """``who``: the lanes looked at, and which block or cluster each of them is in."""
+    lanes, agent = who
     intervals: dict[int, list[Access]] = defaultdict(list)
     for a in accesses:
-        intervals[a.grid_clock].append(a)
+        intervals[interval_of(a)].append(a)
     for members in intervals.values():
         distinct = _distinct(members)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
-        every = slice(0, trace.lanes)
-        group = Group(known, every, agent, True, trace.threads, False, comparing=comparing, equal=trace.equal)
+        group = Group(known, lanes, agent, True, trace.threads, False, comparing=comparing, equal=trace.equal)
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
 
@@ -384,7 +406,9 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     if c is None:
         seen = None if race.met is None else _somewhere(trace, race, early)
         same = race.same_value and seen is not None
-        remedy = words.remedy(race.between_blocks, False, early is late, early.site == late.site)
+        remedy = words.remedy(
+            race.between_blocks, False, early is late, early.site == late.site, _in_cluster(trace, race)
+        )
         return race_between(
             trace.kernel.name, trace.launch, early.array, early, late, seen, race.status, doubt=doubt,
             remedy=remedy, same_value=same, told_same=same,
@@ -404,13 +428,22 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     warp = warp and not trace.warp_synchronous
     again = late.sequence < early.sequence and bool(early.loops or late.loops)  # or a call from below
     carried = again or late.site.range == early.site.range
-    remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)
+    remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried, _in_cluster(trace, race))
     if critical_steps.without_fence(early, late):
         remedy = words.UNFENCED
     return race_between(
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
         remedy=remedy, warp=warp, same_value=c.same_value, told_same=c.same_value, swapped=_swapped(race),
     )  # fmt: skip
+
+
+def _in_cluster(trace: Trace, race: Race) -> bool:
+    """Whether the two blocks could wait for one another at a barrier of their cluster."""
+    lanes = race.met if race.collision is None else race.collision.lanes
+    if lanes is None or not race.between_blocks:
+        return race.between_blocks and race.first.array.space is Space.SHARED
+    one, other = (trace.clusters[lane // trace.threads] for lane in lanes)
+    return one == other
 
 
 def _somewhere(trace: Trace, race: Race, early: Access) -> Witness:

@@ -2,7 +2,7 @@
 
 Block-level barriers end an interval of every block they complete in; warp-level ones advance the
 vector clocks of their lanes; those of some threads, and barrier objects, are in ``split_barriers``.  Cluster
-barriers are said to be not decided.
+barriers of a kernel that does not tell how many blocks a cluster has are said to be not decided.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
         machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
         if s.phase is BarrierPhase.ARRIVE:
             return
-    if s.scope is BarrierScope.CLUSTER:
+    if s.scope is BarrierScope.CLUSTER and machine.trace.kernel.cluster is None:
         machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
     _block_level(machine, split, s, mask)
 
@@ -70,16 +70,22 @@ def _block_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mas
         present = [True] * blocks
     machine.path.barriers.append(BarrierEvent(s, machine.clock, machine.sequence))
     machine.sequence += 1
-    machine.clock = tuple([c + p for c, p in zip(machine.clock, present, strict=True)])
-    if s.scope is BarrierScope.GRID:
-        machine.grid_clock += 1
+    machine.clock = _advanced(machine.clock, present)
+    if s.scope in (BarrierScope.CLUSTER, BarrierScope.GRID):
+        machine.cluster_clock = _advanced(machine.cluster_clock, present)
+        machine.grid_clock += s.scope is BarrierScope.GRID
         _check_blocks(machine, s)
+
+
+def _advanced(clock: tuple[int, ...], present: list[bool]) -> tuple[int, ...]:
+    return tuple([c + p for c, p in zip(clock, present, strict=True)])
 
 
 def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
     if len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
         return
-    together = -1 if s.scope is BarrierScope.GRID else machine.trace.threads  # lanes that meet there
+    whole, cluster = machine.trace.threads, machine.trace.together  # lanes that meet there
+    together = -1 if s.scope is BarrierScope.GRID else cluster if s.scope is BarrierScope.CLUSTER else whole
     for sure in (True, False):
         teams = np.reshape(mask.must if sure else mask.may, (1, -1) if together < 0 else (-1, together))
         others = np.reshape(~mask.may if sure else ~mask.must, teams.shape)
@@ -102,12 +108,14 @@ def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
 
 
 def _check_blocks(machine: Execution, s: Barrier) -> None:
-    """Blocks that decide otherwise, by data of theirs, whether they come to a barrier of the grid.
+    """Blocks that decide otherwise, by data of theirs, whether they come to a barrier of the grid or cluster.
 
     A path has all of them decide alike.
     """
     known = machine.path.by_block
-    if not known or machine.blocks < 2 or any(d.barrier is s for d in machine.path.divergences):
+    trace, of_cluster = machine.trace, s.scope is BarrierScope.CLUSTER
+    alone = machine.blocks < 2 or (of_cluster and trace.together == trace.threads)
+    if not known or alone or any(d.barrier is s for d in machine.path.divergences):
         return
     for condition in deciding(machine.facts.kernel.body, s.site.range):
         if id(condition) in known:

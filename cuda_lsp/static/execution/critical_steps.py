@@ -70,7 +70,8 @@ def without_fence(a: Access, b: Access) -> bool:
 def _alike(a: Access, b: Access, between_blocks: bool) -> Iterator[tuple[Held, Held]]:
     for mine, theirs in itertools.product(a.held, b.held):
         orders = conflicts.lock_orders(mine.scope, theirs.scope, not between_blocks)
-        if mine.array is theirs.array and orders:
+        one = mine.array is theirs.array and conflicts.seen_by_both(mine.array, not between_blocks)
+        if one and orders:
             yield mine, theirs
 
 

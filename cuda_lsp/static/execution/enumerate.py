@@ -10,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_lsp.hardware import GpuModel
+from cuda_lsp.ir.clusters import whole
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.static.distributed import lifetimes
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.machine import Machine
-from cuda_lsp.static.execution.representatives import grid_of, representative_blocks, stand_for_all
+from cuda_lsp.static.execution.representatives import (
+    NOT_IN_CLUSTERS,
+    grid_of,
+    in_clusters,
+    representative_blocks,
+    stand_for_all,
+)
 from cuda_lsp.static.execution.trace import Budget, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.execution.values import Address, Spread
 from cuda_lsp.static.facts import facts_of
@@ -39,9 +47,15 @@ def execute(
     """
     limits = budget or Budget()
     facts = facts_of(kernel)
-    executed = blocks or representative_blocks(facts, launch)
+    executed = whole(blocks or representative_blocks(facts, launch), kernel.cluster or (1, 1, 1))
     trace = Trace(kernel, launch, gpu, executed)
     trace.warp_synchronous = kernel.directives.warp_synchronous
+    trace.reached = frozenset(facts.reached)
+    if not in_clusters(launch, kernel.cluster):
+        trace.excluded = NOT_IN_CLUSTERS
+        return trace
+    for reason in lifetimes(facts):
+        trace.not_decided(reason)
     pending: list[tuple[bool, ...]] = [()]
     while pending:
         if trace.late:
@@ -61,7 +75,9 @@ def execute(
 def _execute_path(
     facts: Slice, trace: Trace, arguments: Mapping[str, int], limits: Budget, planned: tuple[bool, ...]
 ) -> Path:
-    evaluator = Evaluator(facts, trace.launch, grid_of(trace.launch), trace.blocks, trace.gpu.warp_size)
+    evaluator = Evaluator(
+        facts, trace.launch, grid_of(trace.launch, trace.kernel.cluster), trace.blocks, trace.gpu.warp_size
+    )
     owners = {a.param.id: a for a in trace.kernel.arrays if a.param is not None}
     for var in trace.kernel.params:
         if var.id in owners:

@@ -376,7 +376,10 @@ class Evaluator:
         if options:
             if len(options) == 2 and options[0][1].array is options[1][1].array:
                 first, second = options[0][1], options[1][1]
-                offset = self._one_of(condition, lanes, first.offset, second.offset)
+                if lanes is not None:
+                    offset = self.merge(lanes, first.offset, second.offset)
+                else:
+                    offset = self._one_of(condition, lanes, first.offset, second.offset)
                 return Address(first.array, self.as_scalar(offset))
             first_lanes, rest_lanes = (lanes, ~lanes) if lanes is not None else (None, None)
             return choice_of((*_options(then, first_lanes), *_options(otherwise, rest_lanes)))

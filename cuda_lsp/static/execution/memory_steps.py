@@ -274,6 +274,8 @@ def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
 
 def _number_drawn(machine: Execution, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
     """The numbers that a counter hands out here; None: they need not be distinct."""
+    if address.array in machine.facts.reached:
+        return None  # other blocks draw from it, too
     if not s.row.moves or not _only_counts(machine, s, address.array):
         return None
     gap, wraps = machine.eval.scalar(s.operands[0]), s.op is AtomicOp.INC

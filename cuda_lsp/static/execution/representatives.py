@@ -10,36 +10,44 @@ or the rest is for the solver.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.clusters import whole
 from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice
 
+NOT_IN_CLUSTERS = "its grid does not consist of whole clusters, so that it is not launched"
 _by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
 
 def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
     """The blocks to execute: block 0 where it stands for all, a small grid whole, else a few of it.
 
-    The few are block 0, its neighbours (which meet it in global memory) and the last (ragged edges).
+    The few are block 0, its neighbours (which meet it in global memory) and the last (ragged edges); of a
+    grid in clusters, whole clusters.
     """
     if not facts_need_blocks(facts):
         return ((0, 0, 0),)
-    x, y, z = grid_of(launch)
-    if launch.grid is not None and x * y * z * launch.threads <= budgets.WHOLE_GRID_LANES:
-        return tuple((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
-    neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
-    return tuple(dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1))))
+    cluster = facts.kernel.cluster or (1, 1, 1)
+    grid = grid_of(launch, cluster)
+    x, y, z = (extent // size for extent, size in zip(grid, cluster, strict=True))
+    if launch.grid is not None and math.prod(grid) * launch.threads <= budgets.WHOLE_GRID_LANES:
+        found = [(i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x))]
+    else:
+        neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
+        found = [*dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1)))]
+    return whole([(i * cluster[0], j * cluster[1], k * cluster[2]) for i, j, k in found], cluster)
 
 
-def grid_of(launch: LaunchConfig) -> Dim3:
+def grid_of(launch: LaunchConfig, cluster: Dim3 | None) -> Dim3:
     """The grid; along the axes that the launch leaves open two blocks in the first of them, one in others.
 
-    Two also along those that it makes itself.
+    Two also along those that it makes itself. In clusters: as many of these.
     """
     if launch.grid is not None:
         return launch.grid
@@ -48,8 +56,17 @@ def grid_of(launch: LaunchConfig) -> Dim3:
         found[launch.grid_axes.index(None)] = 2
     for axis in launch.made_axes:
         found[axis] = 2
-    x, y, z = found
+    told = (n is not None and i not in launch.made_axes for i, n in enumerate(launch.grid_axes))
+    x, y, z = (
+        n if known else n * size for n, size, known in zip(found, cluster or (1, 1, 1), told, strict=True)
+    )
     return (x, y, z)
+
+
+def in_clusters(launch: LaunchConfig, cluster: Dim3 | None) -> bool:
+    """Whether the grid consists of whole clusters: else it is not launched."""
+    grid = grid_of(launch, cluster)
+    return all(extent % size == 0 for extent, size in zip(grid, cluster or (1, 1, 1), strict=True))
 
 
 def stand_for_all(facts: Slice, launch: LaunchConfig, blocks: tuple[Dim3, ...]) -> bool:

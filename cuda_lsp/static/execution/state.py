@@ -38,8 +38,9 @@ class Execution:
         self.path = Path()
         self.planned = list(choices)
         self.blocks = len(trace.blocks)
-        self.grid = grid_of(trace.launch)
+        self.grid = grid_of(trace.launch, trace.kernel.cluster)
         self.clock: tuple[int, ...] = (0,) * self.blocks
+        self.cluster_clock: tuple[int, ...] = self.clock
         self.grid_clock = 0
         self.warp: WarpClock | None = None
         if facts.warp_barriers:
@@ -195,7 +196,7 @@ class Execution:
                 site, address.array, mode, size, address.offset, mask.must, mask.may, self.clock, self.warp,
                 self.sequence, self.loops, mask.guards, scope, stored, self.grid_clock, mask.drawn,
                 len(self.path.choices), copied, mask.doubt, mask.given, self.held,
-                finishes, team, elementwise,
+                finishes, team, elementwise, self.cluster_clock,
             )
         )  # fmt: skip
         if self.copies.open:

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.hardware import GpuModel
+from cuda_lsp.ir.clusters import cluster_of
 from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange
 from cuda_lsp.static import budgets
@@ -97,6 +98,7 @@ class Access:
     team: Lanes | None = None
     """``(lanes,)``, of a copy by groups of threads: the group whose threads share out its bytes."""
     elementwise: bool = False  # an atomic on a vector, atomic in each element only
+    cluster_clock: tuple[int, ...] = ()  # barriers of the cluster passed, per block
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -243,6 +245,8 @@ class Trace:
     whole: bool = True
     late: bool = False
     until: float = math.inf
+    reached: frozenset[Array] = frozenset()
+    """Shared arrays that blocks of a cluster reach of one another."""
     ticketed: set[frozenset[SourceRange]] = field(factory=set[frozenset[SourceRange]])
     """Pairs of places that only the numbers drawn from a counter keep apart."""
     equal: EqualValues = field(init=False)
@@ -266,6 +270,18 @@ class Trace:
     def lanes(self) -> int:
         """Threads of all executed blocks."""
         return self.threads * len(self.blocks)
+
+    @property
+    def clusters(self) -> list[int]:
+        """The number of each executed block's cluster; they follow one another."""
+        cluster = self.kernel.cluster or (1, 1, 1)
+        numbers: dict[Dim3, int] = {}
+        return [numbers.setdefault(cluster_of(b, cluster), len(numbers)) for b in self.blocks]
+
+    @property
+    def together(self) -> int:
+        """Threads of a cluster."""
+        return self.threads * math.prod(self.kernel.cluster or (1, 1, 1))
 
     def not_decided(self, reason: str) -> None:
         """Notes once why the execution does not decide everything, for people."""

@@ -178,18 +178,23 @@ def _cut_in_middle(message: str, texts: Iterable[str], width: int) -> str:
 
 
 _BETWEEN_BLOCKS = "nothing orders blocks"
+_IN_A_CLUSTER = "no cluster.sync() orders them"
 _AT_ONCE = "they execute the same statement at the same time"
 _IN_A_WARP = "no __syncwarp() orders the lanes of this warp"
 _BETWEEN_ROUNDS = "no barrier orders them from one loop round to the next"
 _IN_A_BLOCK = "no barrier orders them"
 _BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same time",
             _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
-            _BETWEEN_BLOCKS: _BETWEEN_BLOCKS}  # fmt: skip
+            _BETWEEN_BLOCKS: _BETWEEN_BLOCKS, _IN_A_CLUSTER: "no cluster.sync() between"}  # fmt: skip
 """What is missing, in few words, for messages that are too long."""
 
 
-def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
-    """What is missing between the two accesses."""
+def remedy(
+    between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool, in_cluster: bool = False
+) -> str:
+    """What is missing between the two accesses. ``in_cluster``: the blocks are of one cluster."""
+    if in_cluster:
+        return _AT_ONCE if same_instruction else _IN_A_CLUSTER
     if between_blocks:
         return _BETWEEN_BLOCKS
     if same_instruction:

@@ -70,7 +70,7 @@ def replayed(
     first, second = p.pair.first, p.pair.second
     arrays = frozenset((first.array, second.array))
     a, b = (query.replay(x, arguments, arrays, memory, c) for x, c in zip(threads, choices, strict=True))
-    met = collide((threads[0], a), (threads[1], b), (first.site, second.site))
+    met = collide((threads[0], a), (threads[1], b), (first.site, second.site), query.kernel.cluster)
     return met, (a, b)
 
 

@@ -55,6 +55,8 @@ def _who_meets(query: Query, barrier: BarrierEvent) -> Iterator[Relation]:
         yield Relation()
     if barrier.scope is BarrierScope.GRID:
         yield Relation(same_block=False)
+    if barrier.scope is BarrierScope.CLUSTER and query.where.cluster is not None:
+        yield Relation(same_block=False, same_cluster=True)
     if barrier.returned is not None and not only_leavers_miss(query.kernel, barrier.site):
         tile = barrier.size if barrier.scope is BarrierScope.TILE else None
         yield Relation(within=tile or query.where.warp_size)
@@ -127,7 +129,8 @@ def _replayed(
     if barrier.returned is not None and _returns_in_loops(query.kernel):
         return _suspected(query, barrier, relation, c.Open.REPLAY)  # the second may have returned
     here, there = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
-    returned = barrier.scope is BarrierScope.BLOCK and have_returned(query.kernel, barrier.site)
+    waits_for_those_there = barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER)
+    returned = waits_for_those_there and have_returned(query.kernel, barrier.site)
     near = _near(barrier)
     there = f"{there} of the same {near}" if relation.same_block and not returned else there
     does = "has returned before it" if returned else "does not"

@@ -16,7 +16,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Copies, Problem, problem, refuted, shared_level
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Ticketed, TooManyPairs, pairs, relations
-from cuda_lsp.static.symbolic.launch import Setting, related
+from cuda_lsp.static.symbolic.launch import Setting, rank, related
 from cuda_lsp.static.symbolic.terms import Term
 
 Candidate = tuple[Problem, Term]
@@ -50,11 +50,12 @@ def problems(
     told = t.and_(summary.assumptions or t.TRUE, where.bounds)
     found: list[Candidate] = []
     seen: set[tuple[Sites, Term]] = set()
-    for relation in relations(summary, gpu.warp_size, lock_step):
+    for relation in relations(summary, gpu.warp_size, lock_step, kernel.cluster is not None):
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
-        copies = Copies(shared_level(relation), told, summary.invariants)
+        own = rank(where) if relation.same_cluster else None
+        copies = Copies(shared_level(relation), told, summary.invariants, own)
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if work.now() > deadline:

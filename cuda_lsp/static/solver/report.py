@@ -224,7 +224,8 @@ def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None
     same = early.site.range == late.site.range
     if same and met is not None and met[0].rounds != met[1].rounds:
         same, again = False, True
-    return words.remedy(not p.pair.relation.same_block, warp, same, again)
+    relation = p.pair.relation
+    return words.remedy(not relation.same_block, warp, same, again, bool(relation.same_cluster))
 
 
 def unexcluded(p: Problem, facts: Term, query: Query, launch: LaunchConfig | None) -> Diagnosis:
@@ -292,7 +293,8 @@ def _told_extents(query: Query) -> frozenset[Term]:
 def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:
     """That there is a second block, where the source does not tell."""
     alone = launch is not None and launch.grid is None and math.prod(launch.least_grid) == 1
-    return (c.Needs.BLOCKS,) if alone and not p.pair.relation.same_block else ()
+    relation = p.pair.relation
+    return (c.Needs.BLOCKS,) if alone and not (relation.same_block or relation.same_cluster) else ()
 
 
 def _mentions_blocks(p: Problem) -> bool:

@@ -19,6 +19,7 @@ from cuda_lsp.model import Code, LaunchConfig, Status
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
+from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
 from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import parted
@@ -169,6 +170,9 @@ class _Refinement:
         self, launch: LaunchConfig, where: Setting, summary: Summary | str, *, glance: bool
     ) -> Attempt:
         attempt = Attempt()
+        if not in_clusters(launch, self.kernel.cluster):
+            attempt.reasons[NOT_IN_CLUSTERS] = None
+            return attempt
         if isinstance(summary, str):
             attempt.reasons[summary] = None
             return attempt

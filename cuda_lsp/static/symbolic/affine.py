@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import BID, STRETCH, TID, Axis
-from cuda_lsp.model import WARP_SIZE
+from cuda_lsp.ir.program import BID, STRETCH, TID, Array, Axis
+from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access, Fact
@@ -67,11 +67,13 @@ class Copies:
     """What terms are for each of two threads, and where accesses are: each worked out once.
 
     ``shared`` as in ``copy_of``; ``told``: what holds of all threads; ``invariants`` as in ``Summary``.
+    ``rank``: of the block in its cluster, where memory of several of its blocks is meant.
     """
 
     shared: Level
     told: Term = t.TRUE
     invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
+    rank: Term | None = None
     _memos: dict[int, dict[Term, Term]] = field(factory=lambda: {1: {}, 2: {}})
     _places: dict[Access, Term] = field(factory=dict[Access, Term])
     _guards: dict[Access, Term] = field(factory=dict[Access, Term])
@@ -107,7 +109,10 @@ class Copies:
         known = self._places.get(access)
         if known is None:
             guard = t.and_(access.guard, self.told)
-            place = t.chosen(t.pinned(access.offset, guard), guard)
+            offset = access.offset
+            if self.rank is not None and access.array.space is Space.SHARED:
+                offset = t.add(offset, t.mul(self.rank, t.const(STRETCH)))
+            place = t.chosen(t.pinned(offset, guard), guard)
             place = t.remaindered(t.recombined(t.unwrapped(place, guard)))
             known = self._places[access] = t.add(place, t.const(memory_base(access.array)[1]))
         return self.of(known, thread)
@@ -137,17 +142,21 @@ def _other_lock(pair: Pair, copies: Copies) -> Term:
     for mine in pair.first.held:
         for theirs in pair.second.held:
             orders = conflicts.lock_orders(mine.scope, theirs.scope, pair.relation.same_block)
-            if mine.array is theirs.array and orders:
+            if mine.array is theirs.array and orders and _one_lock_for_both(mine.array, pair.relation):
                 same = t.eq(copies.of(mine.offset, 1), copies.of(theirs.offset, 2))
                 apart = t.and_(apart, t.not_(same))
     return apart
+
+
+def _one_lock_for_both(array: Array, relation: Relation) -> bool:
+    return conflicts.seen_by_both(array, relation.same_block)
 
 
 def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
     """``touching``, and in one of the objects that a table of pointers leads to, whatever these hold."""
     (object_a, inside_a), (object_b, inside_b) = _object_of(a), _object_of(b)
     same = t.eq(object_a, object_b)
-    if same is t.TRUE:
+    if same is t.TRUE or _leaves_object(inside_a) or _leaves_object(inside_b):
         return touching(a, b, sizes, words=words)
     return t.and_(same, touching(inside_a, inside_b, sizes, words=words))
 
@@ -159,6 +168,11 @@ def _object_of(offset: Term) -> tuple[Term, Term]:
     chosen[()] = round(sums.get((), 0) / STRETCH) * STRETCH
     where = t.from_monomials(chosen)
     return where, t.sub(offset, where)
+
+
+def _leaves_object(inside: Term) -> bool:
+    """What is left has to do with other objects, too: a choice between them (``mine ? p : q``)."""
+    return any(abs(c) >= STRETCH for x in t.subterms(inside) for c in t.monomials(x).values())
 
 
 def touching(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:

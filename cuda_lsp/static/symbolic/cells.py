@@ -29,15 +29,15 @@ _MOST = INT32.maximum
 """Counters are taken not to exceed it."""
 
 
-def _followed(array: Array) -> bool:
-    """Its elements lie under no other name."""
-    alone = not array.dynamic and array.may_alias is None
+def _followed(scene: Scene, array: Array) -> bool:
+    """Its elements lie under no other name, and are the block's own."""
+    alone = not array.dynamic and array.may_alias is None and array not in scene.reached
     return array.space is Space.SHARED and isinstance(array.element, Int) and alone
 
 
 def of_version(scene: Scene, array: Array, versions: Versions) -> Cells | None:
     """What is known of the array's elements in these versions of memory."""
-    if not _followed(array):
+    if not _followed(scene, array):
         return None
     return scene.cells.get((array, versions.get(array, (0, Level.BLOCK))[0]))
 
@@ -267,5 +267,5 @@ def _fixes(condition: Term, x: Term) -> int | None:
 
 
 def _keep(scene: Scene, array: Array, cells: Cells, versions: Versions) -> None:
-    if (cells.by_offset or cells.by_warp) and _followed(array):
+    if (cells.by_offset or cells.by_warp) and _followed(scene, array):
         scene.cells[array, versions[array][0]] = cells

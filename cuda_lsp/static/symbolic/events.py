@@ -176,6 +176,7 @@ class Summary:
     that stand for values computed from memory in ways that are not followed (floating point).
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
     left of them, with the parameters in it. ``unrolled``: some loop was walked round by round.
+    ``reached``: shared arrays that blocks of a cluster reach of one another.
     """
 
     events: tuple[Event, ...]
@@ -194,3 +195,4 @@ class Summary:
     invariants: Mapping[str, Fact] = field(factory=dict[str, Fact])
     set: frozenset[Array] = frozenset()
     unrolled: bool = False
+    reached: frozenset[Array] = frozenset()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import BarrierPhase, BarrierScope
+from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope
 from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.symbolic import terms as t
@@ -36,11 +36,13 @@ from cuda_lsp.static.symbolic.terms import Level, Op, Term
 class Relation:
     """How the two threads relate.
 
-    ``same_block``: False: two different blocks. ``within``: both in one aligned group of so many
+    ``same_block``: False: two different blocks. ``same_cluster``: of one cluster; None: of whichever, or the
+    kernel has none. ``within``: both in one aligned group of so many
     threads. ``across``: in different groups of so many. None: no restriction.
     """
 
     same_block: bool = True
+    same_cluster: bool | None = None
     within: int | None = None
     across: int | None = None
     lock_step: bool = False
@@ -89,7 +91,7 @@ class TooManyPairs(Exception):
     """The kernel's pairs exceed the budget."""
 
 
-def relations(summary: Summary, warp_size: int, lock_step: bool) -> list[Relation]:
+def relations(summary: Summary, warp_size: int, lock_step: bool, in_clusters: bool = False) -> list[Relation]:
     """The relations that matter for this kernel, each pair of threads in exactly one."""
     if lock_step:
         block = [Relation(within=warp_size, lock_step=True), Relation(across=warp_size)]
@@ -97,7 +99,8 @@ def relations(summary: Summary, warp_size: int, lock_step: bool) -> list[Relatio
         sizes = sorted({group_size(b, warp_size) for b in barriers(summary.events)} - {0})
         block = [Relation(within=s, across=sizes[i - 1] if i else None) for i, s in enumerate(sizes)]
         block.append(Relation(across=sizes[-1] if sizes else None))
-    return [*block, Relation(same_block=False)]
+    kinds = (True, False) if in_clusters else (None,)
+    return [*block, *(Relation(same_block=False, same_cluster=kind) for kind in kinds)]
 
 
 def barriers(events: Sequence[Event]) -> list[BarrierEvent]:
@@ -128,7 +131,7 @@ def pairs(
     """Every pair of accesses that a barrier does not certainly order. Raises ``TooManyPairs``."""
     if relation.lock_step:
         return _same_instruction(summary.events, relation)
-    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed)
+    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached)
     pairing.process(summary.events, {}, [], True)
     return pairing.found
 
@@ -170,6 +173,7 @@ class _Pairing:
     warp_size: int
     tainted: frozenset[str]
     ticketed: Ticketed
+    reached: frozenset[Array] = frozenset()
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
     own: list[OwnCopy] = field(factory=list[OwnCopy])
@@ -202,7 +206,7 @@ class _Pairing:
         self, access: Access, mapping: Mapping[Term, Term], memo: dict[Term, Term], opened: list[_Open],
         emit_new: bool, condition: Term,
     ) -> None:  # fmt: skip
-        if not self.relation.same_block and access.array.space is Space.SHARED:
+        if not self.relation.same_block and not self._seen_by_both(access.array):
             return
         guard = t.and_(t.substitute(access.guard, mapping, memo), condition)
         if guard is t.FALSE:
@@ -222,6 +226,10 @@ class _Pairing:
         if emit_new and not mine.team:
             self._pair(_Open(mine, mine), mine)
         opened.append(_Open(mine, mine, groups=0 if mine.copying else None))
+
+    def _seen_by_both(self, array: Array) -> bool:
+        near = bool(self.relation.same_cluster) and array in self.reached
+        return near or array.space is not Space.SHARED
 
     def _own_copy(self, copy: Access, mine: Access) -> None:
         """The thread touches what it may be copying itself; where a group copies, it meets the others."""
@@ -271,7 +279,7 @@ class _Pairing:
         if barrier.scope is BarrierScope.GRID:
             return True
         if not self.relation.same_block:
-            return False
+            return bool(self.relation.same_cluster) and barrier.scope is BarrierScope.CLUSTER
         if barrier.scope.of_blocks:
             return True
         if barrier.scope is BarrierScope.NAMED:

@@ -11,7 +11,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import expressions, subexpressions
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic import whole_grid
 from cuda_lsp.static.symbolic.affine import copy_of, linear_thread, shared_level
@@ -38,6 +38,7 @@ class Setting:
     warp_size: int
     used: frozenset[Axis] = frozenset()  # built-ins that the kernel mentions
     free: Mapping[str, Var] = field(factory=dict[str, Var])  # scalar parameters without a value, by name
+    cluster: Dim3 | None = None
 
 
 _Axes = tuple[dict[Axis, Term], list[Term], set[Axis]]
@@ -52,18 +53,22 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
     block = launch.block if launch is not None else (None, None, None)
     grid = (launch.grid or launch.grid_axes) if launch is not None else (None, None, None)
     folded = folded_axes(kernel, grid)
-    asked = used | {GDIM[i] for i in (launch.made_axes if launch is not None else ())}
+    cluster = kernel.cluster or (1, 1, 1)
+    asked = used | {GDIM[i] for i in range(3) if cluster[i] > 1}
+    asked = asked | {GDIM[i] for i in (launch.made_axes if launch is not None else ())}
     for i in range(3):
         threads = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
         _bind((axes, bounds, used), TID[i], BDIM[i], Level.THREAD, block[i], threads, threads - 1)
-        blocks, known = gpu.max_grid_dim[i], 1 if i in folded else grid[i]
+        blocks, known = gpu.max_grid_dim[i], 1 if i in folded and cluster[i] == 1 else grid[i]
         _bind((axes, bounds, asked), BID[i], GDIM[i], Level.BLOCK, known, blocks, UNTOLD_BLOCKS)
+        bounds.append(t.eq(t.floor_mod(axes[GDIM[i]], cluster[i]), t.ZERO))
     if launch is None:
         volume = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
         bounds.append(t.le(volume, t.const(gpu.max_threads_per_block)))
     axes[Axis.LANE] = t.floor_mod(linear_thread(axes), gpu.warp_size)
     arguments, free = _arguments(kernel, launch, axes)
-    return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, frozenset(used), free)
+    told = t.and_(*bounds)
+    return Setting(launch, axes, arguments, told, gpu.warp_size, frozenset(used), free, kernel.cluster)
 
 
 def _bind(
@@ -119,6 +124,20 @@ def _arguments(
     return arguments, free
 
 
+def _cluster(where: Setting) -> list[Term]:
+    """Which cluster of the grid the generic thread is in."""
+    extents = where.cluster or (1, 1, 1)
+    return [t.floor_div(where.axes[axis], extent) for axis, extent in zip(BID, extents, strict=True)]
+
+
+def rank(where: Setting) -> Term:
+    """The number of the generic thread's block in its cluster."""
+    total = t.ZERO
+    for axis, extent in reversed(list(zip(BID, where.cluster or (1, 1, 1), strict=True))):
+        total = t.add(t.mul(total, t.const(extent)), t.floor_mod(where.axes[axis], extent))
+    return total
+
+
 def related(where: Setting, relation: Relation) -> Term:
     """Two different threads of the launch that relate as asked; FALSE when there are none."""
     shared = shared_level(relation)
@@ -130,6 +149,9 @@ def related(where: Setting, relation: Relation) -> Term:
     told_apart = TID if relation.same_block else BID
     parts = [*both(where.bounds)]
     parts.append(t.or_(*(t.not_(t.eq(*both(where.axes[axis]))) for axis in told_apart)))
+    if relation.same_cluster is not None:
+        together = t.and_(*(t.eq(*both(n)) for n in _cluster(where)))
+        parts.append(together if relation.same_cluster else t.not_(together))
     linear = linear_thread(where.axes)
     if relation.within is not None:
         parts.append(t.eq(*both(t.floor_div(linear, relation.within))))

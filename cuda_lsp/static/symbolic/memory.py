@@ -139,7 +139,7 @@ class Memory(Scene):
 
     def _filled(self, array: Array, offset: Term, type: Type, otherwise: Term) -> Term:
         """What a loop left in an element of an array that it filled."""
-        filled = self.state.filled.get(array)
+        filled = self.state.filled.get(array) if array not in self.reached else None
         known = filled.at(offset, type.size) if filled is not None and isinstance(type, Int) else None
         if known is None:
             return otherwise
@@ -229,7 +229,7 @@ class Memory(Scene):
         operands: tuple[Term, ...] = self.iterators
         if target is not None and isinstance(target.array, Array):
             operands = (target.offset, *self.iterators)
-            if step is not None and step is not t.ZERO:
+            if step is not None and step is not t.ZERO and target.array not in self.reached:
                 self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
         lo, hi = type_range(s.type)
         if target is not None and step is not None and target.array in self.counters:

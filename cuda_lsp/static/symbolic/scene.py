@@ -150,6 +150,7 @@ class Scene:
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
     returned: Term = t.FALSE  # the generic thread has left the kernel
     written: frozenset[Array] = frozenset()
+    reached: frozenset[Array] = frozenset()  # other blocks of a cluster may store there, too
     fenced: bool = False
     held: tuple[Held, ...] = ()
     locks: str = ""  # what may order threads and is not followed, for people

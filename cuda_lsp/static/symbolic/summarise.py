@@ -8,6 +8,7 @@ from collections.abc import Mapping, Set
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.model import Mode, Space
+from cuda_lsp.static.distributed import lifetimes, unfollowed
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.points_to import points_to
 from cuda_lsp.static.symbolic import terms as t
@@ -39,7 +40,7 @@ def summarise(
     while True:
         walker = Walker(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
-            named_apart=facts.named_apart,
+            named_apart=facts.named_apart, reached=frozenset(facts.reached),
             deadline=deadline, counters=counters, walk_loop=walk_loop, pointers=pointers,
         )  # fmt: skip
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
@@ -58,7 +59,7 @@ def summarise(
         walker.unknowns,
         {name: slot for name, slot in walker.slots.items() if steady(slot, stored, walker.unsteady)},
         frozenset(walker.tainted),
-        tuple(walker.reasons),
+        (*walker.reasons, *lifetimes(facts), *unfollowed(facts)),
         assumption,
         walker.locks,
         walker.assumed,
@@ -69,6 +70,7 @@ def summarise(
         walker.invariants,
         stored,
         walker.unrolled,
+        frozenset(facts.reached),
     )
 
 

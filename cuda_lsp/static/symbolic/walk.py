@@ -246,7 +246,8 @@ class Walker(Memory):
         for array in in_order(self.written):
             if array.space is not Space.LOCAL:
                 cells = memory_cells.of_version(self, array, self.state.versions)
-                self.state.versions[array] = (self.number(), level)
+                among = max(level, Level.BLOCK) if array.space is Space.SHARED else level  # each has its own
+                self.state.versions[array] = (self.number(), among)
                 if level is not Level.THREAD:
                     memory_cells.barrier(self, array, cells)
                 else:
