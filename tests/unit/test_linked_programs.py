@@ -20,6 +20,7 @@ from cuda_lsp.dynamic.compilation.linking import link_modules
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.plan import Plan
 from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.dynamic.programs.gpu_process import Hosted
@@ -234,7 +235,7 @@ def test_the_code_of_kernels_that_launch_kernels_is_linked_with_what_does_so(sou
     entry = next(name for name in plain.module.entries if "parent" in name)
     sites = sites_of(plain, entry)
     request = KernelRun(plain.ptx, entry, LaunchConfig((64, 1, 1)), (Argument("p", bytes(8)),), sites)
-    launch = Launch(EmulatedCard(), toolkit, request, plain.module)
+    launch = Launch(EmulatedCard(), toolkit, request, plain.module, host=HostMemory())
     launch.assemble()
     assert launch.not_covered == ["what the kernels do that it launches: they run unwatched"]
     assert launch.made is not None
@@ -242,8 +243,8 @@ def test_the_code_of_kernels_that_launch_kernels_is_linked_with_what_does_so(sou
     assert entry.encode() in cubin and b"cudaCDP" in cubin
 
 
-def test_kernels_that_launch_themselves_are_not_checked_on_a_gpu_and_it_is_said(sources: Path) -> None:
-    """Alone, and in a program, which goes on: the launch is its own."""
+def test_kernels_that_launch_others_alone_or_themselves_are_not_checked_on_a_gpu(sources: Path) -> None:
+    """It is said; the program goes on, the launch is its own."""
     options, toolkit = CompileOptions(extra=("-rdc=true",), defines=("BARRIER=",)), find_toolkit()
     path = sources / "nested.cu"
     plain, optimised = (
@@ -251,11 +252,11 @@ def test_kernels_that_launch_themselves_are_not_checked_on_a_gpu_and_it_is_said(
         for level in (Level.O0, Level.O3)
     )
     entry = next(name for name in plain.module.entries if "turn" in name)
-    words = "not checked on the GPU: it launches itself from the device"
+    words = "not checked on the GPU: it launches {} from the device"
     request = KernelRun(plain.ptx, entry, LaunchConfig((64, 1, 1)), (Argument("p", bytes(8)),), ())
     with pytest.raises(EngineUnavailable) as refused:
         emulated_engine(toolkit).run(request, lambda stage: None)
-    assert str(refused.value) == words
+    assert str(refused.value) == words.format("kernels")
     job = ProgramJob(path, path.read_text(), (), options, sources / "cache", sources)
     task = Task(job, path, ((plain, optimised),), toolkit)
     host = Hosted(task, EmulatedCard(), NoProgram(), io.BytesIO(), lambda number: None)  # type: ignore[arg-type]
@@ -263,7 +264,7 @@ def test_kernels_that_launch_themselves_are_not_checked_on_a_gpu_and_it_is_said(
     value = ctypes.c_ulonglong()
     given = (ctypes.c_void_p * 3)(*3 * [ctypes.addressof(value)])
     assert host.launch(entry.encode(), shape, given) == 0
-    assert host.tally.counts[entry].reasons == {words: 1}
+    assert host.tally.counts[entry].reasons == {words.format("itself"): 1}
 
 
 class NoProgram:

@@ -86,6 +86,8 @@ class Launch:
 
     def _instrument(self) -> Watch:
         if self._launches_kernels:
+            if self.host is None:  # nobody knows where the others would go in buffers of our own
+                raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
             if self.request.entry in names_of(self.module, self.request.entry):
                 raise EngineUnavailable("not checked on the GPU: it launches itself from the device")
             self.not_covered.append("what the kernels do that it launches: they run unwatched")
