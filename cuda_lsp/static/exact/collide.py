@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import bisect
+from collections.abc import Hashable, Iterator
+
+from attrs import frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.clusters import cluster_of, rank_of
@@ -30,21 +33,62 @@ def collide(
     near = cluster is not None and cluster_of(a.bid, cluster) == cluster_of(b.bid, cluster)
     passed_a, passed_b = closing_counts(run_a, a, b, near), closing_counts(run_b, b, a, near)
     behind = (rank_of(b.bid, cluster) - rank_of(a.bid, cluster)) * STRETCH if near and cluster else 0
-    theirs: dict[tuple[Hashable, int], list[ThreadAccess]] = {}
+    theirs: dict[tuple[Hashable, int], list[_Touched]] = {}
     for access in run_b.accesses:
         if access.site == sites[1]:
-            theirs.setdefault((memory_base(access.array)[0], passed_b[access.passed]), []).append(access)
-    for mine in run_a.accesses:
-        if mine.site != sites[0]:
+            touched = _touched(access, behind)
+            theirs.setdefault((touched.base, passed_b[access.passed]), []).append(touched)
+    sought = {key: _Sought.among(touched) for key, touched in theirs.items()}
+    for access in run_a.accesses:
+        if access.site != sites[0]:
             continue
-        base, start = memory_base(mine.array)
-        for access in theirs.get((base, passed_a[mine.passed]), ()):
-            shift = memory_base(access.array)[1] - start
-            shift += behind if mine.array.space is Space.SHARED else 0
-            meets = mine.start < access.stop + shift and access.start + shift < mine.stop
-            if meets and _conflict(mine, access, a.bid == b.bid, near):
-                return mine, access
+        mine = _touched(access, 0)
+        places = sought.get((mine.base, passed_a[access.passed]))
+        for other in places.meeting(mine) if places else ():
+            if _conflict(access, other.access, a.bid == b.bid, near):
+                return access, other.access
     return None
+
+
+@frozen
+class _Touched:
+    """The bytes of its object that an access touches."""
+
+    base: Hashable
+    start: int
+    stop: int
+    access: ThreadAccess
+
+
+def _touched(access: ThreadAccess, behind: int) -> _Touched:
+    """``behind``: how far its block's shared memory lies behind that of the other's."""
+    base, start = memory_base(access.array)
+    start += access.start + (behind if access.array.space is Space.SHARED else 0)
+    return _Touched(base, start, start + access.stop - access.start, access)
+
+
+@frozen
+class _Sought:
+    """Accesses by where they start, and the most bytes of one; ``order``: in which they happened."""
+
+    starts: list[int]
+    order: list[int]
+    widest: int
+    touched: list[_Touched]
+
+    @classmethod
+    def among(cls, touched: list[_Touched]) -> _Sought:
+        order = sorted(range(len(touched)), key=lambda n: touched[n].start)
+        widest = max(each.stop - each.start for each in touched)
+        return cls([touched[n].start for n in order], order, widest, touched)
+
+    def meeting(self, mine: _Touched) -> Iterator[_Touched]:
+        """Those that share a byte with ``mine``, as they happened."""
+        first = bisect.bisect_right(self.starts, mine.start - self.widest)
+        last = bisect.bisect_left(self.starts, mine.stop)
+        for number in sorted(self.order[first:last]):
+            if mine.start < self.touched[number].stop:
+                yield self.touched[number]
 
 
 def closing_counts(run: Run, mine: Thread, other: Thread, near: bool) -> list[int]:
