@@ -16,6 +16,7 @@ from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow
+from cuda_lsp.static.offset_arrays import bounding_arrays
 
 _SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
 _OF_IDS = 4
@@ -30,7 +31,8 @@ def by_ids(flow: DataFlow, a: Accessed) -> bool:
     place = [x for x in flow.accesses if x.arrays & a.arrays]
     if not all((x.address, x.choices) == (a.address, a.choices) for x in place):
         return False
-    return _scales(flow, place) or (not ids & flow.rows and _adds(flow, a, ids))
+    named = not ids & bounding_arrays(flow.slice.kernel)  # what tells where rows begin and end names none
+    return (named and _scales(flow, place)) or (not ids & flow.rows and _adds(flow, a, ids))
 
 
 def _one_each(flow: DataFlow, ids: frozenset[Array]) -> bool:
