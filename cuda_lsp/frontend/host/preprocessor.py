@@ -121,6 +121,7 @@ class Preprocessor:
     unsure: set[str] = field(factory=set[str])
     states: dict[Path, tuple[State, ...]] = field(factory=dict[Path, tuple[State, ...]])
     _once: set[Path] = field(factory=set[Path])
+    _begun: set[Path] = field(factory=set[Path])
     _visits: int = 0
 
     def define(self, definitions: Iterable[str], undefined: Iterable[str] = ()) -> None:
@@ -135,6 +136,8 @@ class Preprocessor:
     def walk(self, path: Path, lines: Sequence[Directive], around: State = True) -> None:
         """Read one file's lines, and what they include."""
         self._visits += 1
+        again = path in self._begun  # also within itself, in a circle of headers
+        self._begun.add(path)
         levels: list[_Level] = []
         states: list[State] = []
         state = around
@@ -146,7 +149,8 @@ class Preprocessor:
             elif state is not False:
                 self._other(path, line, state)
             states.append(state)
-        self.states.setdefault(path, tuple(states))
+        if not again:
+            self.states[path] = tuple(states)
 
     def _condition(self, line: Directive, levels: list[_Level], guard: bool) -> None:
         word = line.word
