@@ -161,7 +161,7 @@ def test_grid_sync():
 
 
 @pytest.mark.parametrize("barrier", ["BAR", "BAR()", 'asm volatile(TEXT ::: "memory")', 'asm("bar." REST)'])
-def test_assembly_that_a_macro_writes_is_read(barrier):
+def test_assembly_that_a_macro_writes_is_read(barrier: str) -> None:
     macro = "#define BAR() asm" if barrier.endswith("()") else "#define BAR asm"
     text = (
         f'{macro} volatile("bar.sync 0;" ::: "memory")\n#define TEXT "bar.sync 0;"\n#define REST "sync 0;"\n'
