@@ -85,17 +85,14 @@ class Launch:
         self._place_records(watch)
 
     def _instrument(self) -> Watch:
-        if self._launches_kernels:
-            if self.host is None:  # nobody knows where the others would go in buffers of our own
-                raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
-            if self.request.entry in names_of(self.module, self.request.entry):
-                raise EngineUnavailable("not checked on the GPU: it launches itself from the device")
-            self.not_covered.append("what the kernels do that it launches: they run unwatched")
+        launches = launches_kernels(self.module, self.request.entry)
+        if launches:
+            self._say_of_launches()
         known = len(self.host.allocations) if self.host is not None else 0
         allocations = self.host.allocations if self.host is not None else None
         self.likely = likely(self.module, self.request, allocations)
         plan = self.plan = Plan(
-            self.device, self.request, self.module, known, self.likely, self.tight, self.not_covered
+            self.device, self.request, self.module, known, self.likely, self.tight, launches, self.not_covered
         )
         watch = evolve(plan.watch(), traps=self.host is not None)  # the program is to hear of its own
         pointers = (self.host or HostMemory()).pointers
@@ -106,9 +103,13 @@ class Launch:
         self.not_covered.extend(self.made.not_covered)
         return watch
 
-    @property
-    def _launches_kernels(self) -> bool:
-        return launches_kernels(self.module, self.request.entry)
+    def _say_of_launches(self) -> None:
+        """What is not watched of kernels that the kernel launches. Raises EngineUnavailable."""
+        if self.host is None:  # nobody knows where the others would go in buffers of our own
+            raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
+        if self.request.entry in names_of(self.module, self.request.entry):
+            raise EngineUnavailable("not checked on the GPU: it launches itself from the device")
+        self.not_covered.append("what the kernels do that it launches: they run unwatched")
 
     def assemble(self) -> None:
         """The code alone, for a launch that is to come. Raises what ``prepare`` raises."""
@@ -150,7 +151,7 @@ class Launch:
 
     def _has_hidden_memory(self) -> bool:
         """Memory of the device's own heap, or where the blocks of a grid meet, has no range that we know."""
-        if self.plan.cooperative or self._launches_kernels:
+        if self.plan.cooperative or self.plan.launches:
             who = "the grid" if self.plan.cooperative else "what it launches"
             self.not_covered.append(f"bounds of global memory: the driver gives {who} memory of its own")
             return True

@@ -23,7 +23,6 @@ from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
 from cuda_lsp.dynamic.ptx.functions import (
     has_loops,
-    launches_kernels,
     meets_in_grid,
     most_held,
     reached_from,
@@ -61,6 +60,7 @@ class Order(Enum):
 @define(slots=False)
 class Plan:
     """Of one launch. ``known``: allocations of its program. ``likely``: where accesses lead.
+    ``launches``: the kernel launches others.
 
     ``layout``: of each block's shadow. ``dynamic``: bytes of dynamic shared memory that the launch gets;
     ``static_bound``: of static memory, at most. ``blocks``: the linear numbers of those that are checked;
@@ -75,6 +75,7 @@ class Plan:
     known: int = 0
     likely: Likely = field(factory=Likely)
     tight: bool = False
+    launches: bool = False
     not_covered: list[str] = field(factory=list[str])
 
     def __attrs_post_init__(self) -> None:
@@ -154,7 +155,7 @@ class Plan:
 
         Code that is linked is assembled function by function, each with the registers that it wants.
         """
-        if launches_kernels(self.module, self.request.entry):
+        if self.launches:
             return 1
         threads, device = self.layout.threads, self.device
         wanted = self._wanted_threads // threads

@@ -320,9 +320,9 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
 
 def cluster_dims(kernel: KernelSource, source: SourceText) -> Dim3 | None:
     """``__cluster_dims__`` in front of the kernel's name, when its arguments are constants."""
-    extents = [n for n in _attribute(_CLUSTER, kernel, source) if n is not None and n > 0]
-    written = len(_attribute(_CLUSTER, kernel, source))
-    if not 1 <= written <= 3 or len(extents) != written:
+    written = _attribute(_CLUSTER, kernel, source)
+    extents = [n for n in written if n is not None and n > 0]
+    if not 1 <= len(written) <= 3 or len(extents) != len(written):
         return None
     x, y, z = (*extents, 1, 1)[:3]
     return x, y, z

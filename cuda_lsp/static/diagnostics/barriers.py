@@ -49,8 +49,7 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
     here, there = (words.thread(trace.thread(n), trace.block(n) if len(blocks) > 1 else None) for n in lanes)
     whom = _WHOM.get(d.barrier.scope, "of the block")
     name = d.barrier.site.text or "this barrier"
-    waits_for_those_there = d.barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER)
-    returned = d.exited and waits_for_those_there and have_returned(trace.kernel, d.barrier.site)
+    returned = d.exited and have_returned(trace.kernel, d.barrier.scope, d.barrier.site)
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
         text = d.why

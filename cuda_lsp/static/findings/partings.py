@@ -33,12 +33,17 @@ def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
     return f", as lines {', '.join(first)} and {last} decide" if first else f", as line {last} decides"
 
 
-def have_returned(kernel: ir.Kernel, barrier: Site) -> bool:
-    """Whether all who do not come to a barrier have returned before it.
+_WAITING_FOR_THOSE_THERE = (ir.BarrierScope.BLOCK, ir.BarrierScope.CLUSTER)
+
+
+def have_returned(kernel: ir.Kernel, scope: ir.BarrierScope, barrier: Site) -> bool:
+    """Whether all who do not come to a barrier have returned before it, and it waits for no such thread.
 
     Since compute capability 7.0 a barrier waits for threads that have not exited (CUDA C++ Programming Guide,
     Independent Thread Scheduling): what the language asks for is broken, and works.
     """
+    if scope not in _WAITING_FOR_THOSE_THERE:
+        return False
     varying = _varying(kernel)
     return only_returns_decide(kernel.body, barrier.range, lambda c: _hangs_on(c.condition, varying))
 

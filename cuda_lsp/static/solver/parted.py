@@ -129,8 +129,7 @@ def _replayed(
     if barrier.returned is not None and _returns_in_loops(query.kernel):
         return _suspected(query, barrier, relation, c.Open.REPLAY)  # the second may have returned
     here, there = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
-    waits_for_those_there = barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER)
-    returned = waits_for_those_there and have_returned(query.kernel, barrier.site)
+    returned = have_returned(query.kernel, barrier.scope, barrier.site)
     near = _near(barrier)
     there = f"{there} of the same {near}" if relation.same_block and not returned else there
     does = "has returned before it" if returned else "does not"

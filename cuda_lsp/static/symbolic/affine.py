@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import BID, STRETCH, TID, Array, Axis
+from cuda_lsp.ir.program import BID, STRETCH, TID, Axis
 from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
@@ -142,14 +142,11 @@ def _other_lock(pair: Pair, copies: Copies) -> Term:
     for mine in pair.first.held:
         for theirs in pair.second.held:
             orders = conflicts.lock_orders(mine.scope, theirs.scope, pair.relation.same_block)
-            if mine.array is theirs.array and orders and _one_lock_for_both(mine.array, pair.relation):
+            one = mine.array is theirs.array and conflicts.seen_by_both(mine.array, pair.relation.same_block)
+            if one and orders:
                 same = t.eq(copies.of(mine.offset, 1), copies.of(theirs.offset, 2))
                 apart = t.and_(apart, t.not_(same))
     return apart
-
-
-def _one_lock_for_both(array: Array, relation: Relation) -> bool:
-    return conflicts.seen_by_both(array, relation.same_block)
 
 
 def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
