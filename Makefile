@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TOOLKIT := $(VENV)/.toolkit
 
-.PHONY: demo test unit lint types imports format extension docs bench fuzz clean install
+.PHONY: demo test unit thorough lint types imports format extension docs bench fuzz clean install
 
 install: $(STAMP)
 
@@ -24,13 +24,17 @@ $(TOOLKIT): $(STAMP)
 		$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[toolkit]' || true
 	@touch $@
 
-## everything this machine can run; what is skipped says why
+## what every change runs: everything this machine can, of long series a part; what is skipped says why
 test: $(STAMP) lint types imports
 	$(BIN)/python -m pytest tests/protocol tests/e2e -n 2 --dist loadfile
-	$(BIN)/python -m pytest tests/unit tests/gpu -n 2
+	$(BIN)/python -m pytest tests/unit tests/gpu -n 2 --dist loadgroup
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest tests/unit -n 2
+	$(BIN)/python -m pytest tests/unit -n 2 --dist loadgroup
+
+## the long series as well, before a release or a merge that changes verdicts: hours on two slow cores
+thorough: $(STAMP)
+	$(BIN)/python -m pytest tests/unit -n 2 --dist loadgroup -m ''
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -25,6 +25,8 @@ from cuda_lsp.frontend.translation import Translation  # noqa: E402
 from cuda_lsp.model import Severity  # noqa: E402
 from cuda_lsp.static.findings.conditions import Open  # noqa: E402
 
+pytestmark = pytest.mark.xdist_group("bombs")  # they go off once, not in each process of the tests
+
 MOST_SECONDS = 10.0  # of the processor (the bar of benchmarks/fuzz.md); 5 where nothing else runs
 MOST_MEGABYTES = 300
 

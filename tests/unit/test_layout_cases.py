@@ -6,6 +6,7 @@ import random
 
 import pytest
 from extract_kernels import lowered
+from thorough import sampled
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
@@ -57,7 +58,7 @@ def test_every_layout_keeps_threads_apart(body: str, told: str) -> None:
 
 @pytest.mark.parametrize(("body", "told"), NOT_PROVED)
 def test_a_layout_that_does_not_is_not_proved(body: str, told: str) -> None:
-    assert decided(body, told).verdict is not Verdict.RACE_FREE
+    assert decided(body, told, seconds=0.5).verdict is not Verdict.RACE_FREE
 
 
 PARTS = ("i*B", "x*A", "i", "x", "(i%2)*A", "(i/2)*2", "((i+C)%A)*B", "x*4", "(x+C)%B", "i*4")
@@ -85,7 +86,7 @@ def collides(guard: str, address: str, followed: bool) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", sampled(range(4), 2))
 def test_no_layout_that_collides_is_proved(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(6):

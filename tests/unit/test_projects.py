@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,15 +27,23 @@ _LABEL = re.compile(
 _TOLD = re.compile(r"//! ([^\n]+)")
 
 
-@lru_cache(maxsize=1)
-def checked(name: str) -> dict[str, FileReport]:
-    """What ``cuda-lsp check FOLDER`` says of a project, by the file's path in it."""
+Checked = tuple[str, dict[str, FileReport]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in PROJECTS],
+    ids=PROJECTS,
+)
+def checked(request: pytest.FixtureRequest) -> Checked:
+    """A project and what ``cuda-lsp check FOLDER`` says of it, by the file's path in it; once for all tests."""
+    name: str = request.param
     with TemporaryDirectory() as folder:
         root = Path(folder).resolve() / name
         shutil.copytree(FIXTURES / "projects" / name, root)
         (root / ".git").mkdir()
         with checking(kernel_files(root), Asked()) as reports:
-            return {str(report.path.relative_to(root)): report for report in reports}
+            return name, {str(report.path.relative_to(root)): report for report in reports}
 
 
 def labels(name: str) -> list[tuple[str, str, str]]:
@@ -50,9 +57,8 @@ def labels(name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_every_kernel_of_the_project_has_its_verdict(name: str) -> None:
-    reports = checked(name)
+def test_every_kernel_of_the_project_has_its_verdict(checked: Checked) -> None:
+    name, reports = checked
     found = {(file, k.name.split("<")[0]): k for file, report in reports.items() for k in report.kernels}
     assert {(file, kernel): found[file, kernel].verdict.value for file, kernel, _ in labels(name)} == {
         (file, kernel): verdict for file, kernel, verdict in labels(name)
@@ -60,25 +66,24 @@ def test_every_kernel_of_the_project_has_its_verdict(name: str) -> None:
     assert len(found) == len(labels(name))
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_every_race_is_told_once_and_where_it_stands(name: str) -> None:
+def test_every_race_is_told_once_and_where_it_stands(checked: Checked) -> None:
+    name, reports = checked
     for file, kernel, _ in labels(name):
         text = (FIXTURES / "projects" / name / file).read_text()
-        reports = [k for k in checked(name)[file].kernels if k.name.split("<")[0] == kernel]
-        expected = set().union(*(expected_races(text, report) for report in reports))
-        assert set().union(*(certain_races(report) for report in reports)) == expected, kernel
-        for report in reports:
+        instances = [k for k in reports[file].kernels if k.name.split("<")[0] == kernel]
+        expected = set().union(*(expected_races(text, report) for report in instances))
+        assert set().union(*(certain_races(report) for report in instances)) == expected, kernel
+        for report in instances:
             places = [(f.code, f.kind, f.site.range, f.related[:1]) for f in report.findings if f.kind]
             assert len(places) == len(set(places))
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_what_is_told_of_a_file_is_what_it_says(name: str) -> None:
-    root = FIXTURES / "projects" / name
-    for file, report in checked(name).items():
+def test_what_is_told_of_a_file_is_what_it_says(checked: Checked) -> None:
+    name, reports = checked
+    for file, report in reports.items():
         said = [error.message for error in report.errors]
         said += [text for kernel in report.kernels for text in (*kernel.reasons, *kernel.notes)]
-        expected = _TOLD.findall((root / file).read_text())
+        expected = _TOLD.findall((FIXTURES / "projects" / name / file).read_text())
         for text in expected:
             assert any(text in message for message in said), (text, said)
         for error in report.errors:
