@@ -122,7 +122,7 @@ class Guesses:
                     self._ask(made, key, template, _TOLD, broken)
             elif len(instances) > len(asked) and asked:
                 del self._requests[key]  # the file itself fixes the arguments now
-            elif asked and (not instances or broken):
+            elif asked and (problems.hang_on_arguments(*template.offsets) if broken else not instances):
                 if attempt == _TOLD:
                     self._refused[key] = asked
                 self._ask(made, key, template, attempt + 1, broken)

@@ -67,6 +67,14 @@ class Problems:
         """Whether there are errors between two byte offsets of the main file."""
         return any(start <= p.offset < end for p in self.main)
 
+    def hang_on_arguments(self, start: int, end: int) -> bool:
+        """Whether the errors of a template there may be gone with other arguments.
+
+        The parser's never are: it reads a template once, before any arguments are known.
+        """
+        inside = [p for p in self.main if start <= p.offset < end]
+        return bool(inside) and not any(p.syntax for p in inside)
+
 
 def read_problems(
     unit: Any, ast: Ast, path: Path, limit: int, reworded: Callable[[str, int, Iterator[str]], str]

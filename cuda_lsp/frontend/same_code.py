@@ -44,11 +44,14 @@ class SameCode:
         begin = old.rfind("\n", 0, begin) + 1
         rest = _line_end(old, end) - end
         parts = old[begin : end + rest], new[begin : new_end + rest]
+        commented = _commented(old, begin, end + rest, parts)
+        if not commented and _differ(*parts):
+            return None
         if _LINES.findall(parts[0]) != _LINES.findall(parts[1]) or old[:begin].endswith("\\\n"):
             return None
         if any('R"' in part for part in parts) or "__LINE__" in old:
             return None
-        if _commented(old, begin, end + rest, parts):
+        if commented:
             places: tuple[list[int], list[int]] = ([], [])
         else:
             places = _places(parts[0]), _places(parts[1])
@@ -113,6 +116,23 @@ class SameCode:
     def _position(self, offset: int) -> Position:
         line = self.new.count("\n", 0, offset)
         return Position(self.first + line, offset - self.new.rfind("\n", 0, offset))
+
+
+def _differ(old: str, new: str) -> bool:
+    """Whether the letters of code are others for certain, seen at a glance: the usual case of a keystroke."""
+    here, there = _letters(old), _letters(new)
+    return here is not None and there is not None and here != there
+
+
+def _letters(part: str) -> str | None:
+    """Of code and of quoted text, but for ours in comments; None: that takes a closer look."""
+    if "/*" in part or "*/" in part:
+        return None
+    if "//" in part:
+        if '"' in part or "'" in part:
+            return None
+        part = "".join(line.partition("//")[0] for line in part.splitlines())
+    return "".join(part.split())
 
 
 def _line_end(text: str, offset: int) -> int:

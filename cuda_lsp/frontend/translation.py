@@ -312,7 +312,7 @@ class Translation:
             self._wait = budgets.PATIENCE
             return False
         asked = self._guesses.asked_for(self._sources.templates, self._source)
-        if asked and self._problems.within(*focus.offsets):
+        if asked and self._problems.hang_on_arguments(*focus.offsets):
             return False  # other arguments are tried then
         self._sources, self._problems = merged, told
         return True

@@ -6,10 +6,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernel_text import kernel_text
 
+from cuda_lsp.frontend import clang_unit
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.tree import Declaration, Node
@@ -397,3 +399,30 @@ void f(float* a, int* b) {
         ("act<1>", "racy"),
     ]
     assert not report.errors
+
+
+ONE = "template <int N> __global__ void k(float* a) {{ {} a[threadIdx.x] = N; }}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "again"),
+    [
+        ("int q", False),  # no arguments make a parser's error good
+        ("int q =", False),
+        ("static_assert(N != 16);", True),  # others do this
+    ],
+)
+def test_other_arguments_are_tried_for_errors_that_hang_on_them(
+    translate: Open, monkeypatch: pytest.MonkeyPatch, typed: str, again: bool
+) -> None:
+    translation = translate(ONE.format(""))
+    before, read, parses = names(translation), clang_unit.read, list[object]()
+
+    def counted(*given: Any) -> Any:
+        parses.append(given)
+        return read(*given)
+
+    monkeypatch.setattr(clang_unit, "read", counted)
+    translation.reparse(ONE.format(typed), focused=True)
+    assert (len(parses) > 1) is again
+    assert (names(translation) == before) is not again
