@@ -36,7 +36,7 @@ Checked = tuple[str, dict[str, FileReport]]
     ids=PROJECTS,
 )
 def checked(request: pytest.FixtureRequest) -> Checked:
-    """A project and what ``cuda-lsp check FOLDER`` says of it, by the file's path in it; once for all tests."""
+    """A project and what ``cuda-lsp check FOLDER`` says of it, by the file's path; once for all tests."""
     name: str = request.param
     with TemporaryDirectory() as folder:
         root = Path(folder).resolve() / name
