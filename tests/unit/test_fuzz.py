@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,18 @@ def test_a_number_is_one_text():
     assert len({text_of(number) for number in range(50)}) > 45
 
 
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    """One that is started again where a text is its end."""
+    one = Child()
+    yield one
+    one.end()
+
+
+@pytest.mark.xdist_group("seeds")
 @pytest.mark.parametrize("path", sorted(SEEDS.glob("*.cu")), ids=lambda path: path.stem)
-def test_what_failed_once_does_not_fail_again(path: Path):
-    child = Child()
-    try:
-        assert child.ask(path.read_bytes().decode("utf-8", "surrogatepass")) is None
-    finally:
-        child.end()
+def test_what_failed_once_does_not_fail_again(child: Child, path: Path):
+    assert child.ask(path.read_bytes().decode("utf-8", "surrogatepass")) is None
 
 
 def test_texts_that_nobody_should_write():
