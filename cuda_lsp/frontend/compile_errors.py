@@ -46,6 +46,11 @@ def requested(note: str) -> bool:
     return _REQUESTED.match(note) is not None
 
 
+def in_an_instance(note: str) -> bool:
+    """Whether a note below an error tells that it is one of a template with some arguments."""
+    return note.startswith("in instantiation of ")
+
+
 def may_call_the_host(message: str) -> bool:
     """Whether an error may be that a kernel calls a function that nothing says to be the device's."""
     return _OF_THE_HOST.match(message) is not None

@@ -15,7 +15,14 @@ from typing import Any
 
 from attrs import frozen
 
-from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header, requested
+from cuda_lsp.frontend.compile_errors import (
+    CompileError,
+    Complaint,
+    complaint,
+    in_an_instance,
+    missing_header,
+    requested,
+)
 from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
@@ -41,12 +48,16 @@ _PER_KERNEL = 3
 
 @frozen
 class Problem:
-    """An error of clang in the file that is looked at; ``offset`` in bytes. ``syntax``: of its parser."""
+    """An error of clang in the file that is looked at; ``offset`` in bytes.
+
+    ``syntax``: of its parser. ``instance``: of a template with some arguments; others may be without it.
+    """
 
     message: str
     offset: int
     line: int
     syntax: bool = False
+    instance: bool = False
 
 
 @frozen
@@ -70,10 +81,10 @@ class Problems:
     def hang_on_arguments(self, start: int, end: int) -> bool:
         """Whether the errors of a template there may be gone with other arguments.
 
-        The parser's never are: it reads a template once, before any arguments are known.
+        Those never are that were found when it was read, before any arguments were known.
         """
         inside = [p for p in self.main if start <= p.offset < end]
-        return bool(inside) and not any(p.syntax for p in inside)
+        return bool(inside) and all(p.instance for p in inside)
 
 
 def read_problems(
@@ -109,7 +120,8 @@ def read_problems(
             headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
         elif location.offset < limit:
             syntax = diagnostic.category_name == "Parse Issue"
-            main.append(Problem(message, location.offset, location.line, syntax))
+            instance = any(in_an_instance(note.spelling) for note in diagnostic.children)
+            main.append(Problem(message, location.offset, location.line, syntax, instance))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
 
 
@@ -124,7 +136,7 @@ def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[P
     for note in diagnostic.children:
         place = note.location
         if requested(note.spelling) and place.file is not None and ast.named(place.file.name) == path:
-            yield Problem(message, place.offset, place.line)
+            yield Problem(message, place.offset, place.line, instance=True)
 
 
 def _in_angle_brackets(ast: Ast, location: Any) -> bool:

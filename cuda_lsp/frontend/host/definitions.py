@@ -115,7 +115,7 @@ class Write:
     value: int = -1
 
 
-def definitions_of(text: HostText, doubtful: Sequence[tuple[int, int]]) -> dict[str, Definitions]:
+def definitions_of(text: HostText, doubtful: Sequence[tuple[int, int]] = ()) -> dict[str, Definitions]:
     """By name; ``doubtful``: stretches of ``plain`` that the preprocessor may leave out."""
     found: dict[str, list[Definition]] = {}
     for name, definition in (*_integers(text), *_parameters(text), *_dims(text), *_others(text)):

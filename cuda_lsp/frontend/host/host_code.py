@@ -26,7 +26,7 @@ from cuda_lsp.frontend.host.preprocessor import (
     directives,
     regions,
 )
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import host_text
 from cuda_lsp.frontend.surroundings.included import resolved
 
 Key = TypeVar("Key")
@@ -204,7 +204,7 @@ class _Files:
 
     def constants(self, path: Path, read: Regions) -> HostConstants:
         def made() -> HostConstants:
-            host = HostText(read.active(self.text(path)))
+            host = host_text(read.active(self.text(path)))
             return HostConstants(host, doubtful=read.doubtful)
 
         return _kept(self._constants, (path, read), made)

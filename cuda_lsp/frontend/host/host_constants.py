@@ -11,7 +11,13 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded, is_one_parenthesis
+from cuda_lsp.frontend.host.called_macros import (
+    Macro,
+    by_its_name,
+    called_macros,
+    expanded,
+    is_one_parenthesis,
+)
 from cuda_lsp.frontend.host.class_types import Alias, ClassTemplate, ClassTypes, instance
 from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
@@ -51,6 +57,18 @@ def _no_members(variable: str, field: str, at: int) -> None:
     del variable, field, at
 
 
+def _macros_of(text: HostText) -> dict[str, set[str]]:
+    """What the text says that names stand for."""
+    found: dict[str, set[str]] = {}
+    for match in _DEFINE.finditer(text.plain):
+        found.setdefault(match[1], set()).add(match[2].strip())
+    return found
+
+
+def _called_macros_of(text: HostText) -> dict[str, set[Macro]]:
+    return called_macros(text.plain)
+
+
 class HostConstants(Reaching):
     """Constants of one file, what the preprocessor leaves out being blank.
 
@@ -71,12 +89,10 @@ class HostConstants(Reaching):
         self._running: set[int] = set()  # bodies of functions
         self.budget = Budget()
         self.members: Members = _no_members
-        self.tables = Tables(text)
-        self.types = ClassTypes(text)
-        self._macros: dict[str, set[str]] = {}
-        for match in _DEFINE.finditer(self._plain):
-            self._macros.setdefault(match[1], set()).add(match[2].strip())
-        self._called = called_macros(self._plain)
+        self.tables = text.kept(Tables)
+        self.types = text.kept(ClassTypes)
+        self._macros = text.kept(_macros_of)
+        self._called = text.kept(_called_macros_of)
 
     # ---------------------------------------------------------------------------------- what is asked
 

@@ -12,7 +12,7 @@ from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.passed_fields import PassedFields
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import host_text
 from cuda_lsp.model import Position, Site, SourceRange
 
 
@@ -28,7 +28,7 @@ class HostFile:
         read: Regions = EVERYTHING,
     ) -> None:
         self.path = path
-        self.host = HostText(text)
+        self.host = host_text(text)
         self.headers = [file.text for file in headers]
         self._whole = whole
         self.constants = HostConstants(self.host, headers, read.doubtful)

@@ -31,6 +31,10 @@ _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
 
 
+def _writes_of(text: HostText) -> dict[str, list[Write]]:
+    return writes_of(text.plain)
+
+
 class Reaching:
     """The names of one file, what the preprocessor leaves out being blank.
 
@@ -45,10 +49,11 @@ class Reaching:
         self._included = included
         self._given = NOTHING_GIVEN
         self._braces = text.braces
-        self.functions = HostFunctions(text)
+        self.functions = text.kept(HostFunctions)
         self._branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
-        self._definitions = definitions_of(text, self._branches)
-        self._writes = writes_of(self._plain)
+        branches = self._branches
+        self._definitions = definitions_of(text, branches) if branches else text.kept(definitions_of)
+        self._writes = text.kept(_writes_of)
         self._member_writes: dict[tuple[str, str, int], bool] = {}  # by the place of the function
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:

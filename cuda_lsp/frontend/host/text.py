@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.macros import Macros, macros_of
@@ -32,6 +33,15 @@ FURTHEST = 5000
 """Characters between two parentheses, or the two ends of a configuration, that belong together."""
 ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
 """Behind a branch: the next one. The group is there where it asks again."""
+_MOST_KEPT, _LONGEST_KEPT = 128, 200_000
+"""Texts, and characters of one."""
+
+Made = TypeVar("Made")
+
+
+def host_text(text: str) -> HostText:
+    """Of a header, say, that is read again and again while its includer is understood: one for all."""
+    return _known(text) if len(text) <= _LONGEST_KEPT else HostText(text)
 
 
 class HostText:
@@ -53,6 +63,13 @@ class HostText:
         self.text = text
         self.plain = "".join(pieces)
         self._defines: dict[re.Pattern[str], bool] = {}
+        self._kept: dict[Callable[[HostText], Any], Any] = {}
+
+    def kept(self, make: Callable[[HostText], Made]) -> Made:
+        """What is made of the text alone, and not changed by who has it: made once."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        return self._kept[make]
 
     def original(self, offset: int) -> int:
         """Where a character of ``plain`` that is no white space stands in the text."""
@@ -113,6 +130,9 @@ class HostText:
     def braces(self) -> Braces:
         """The blocks of the text."""
         return Braces(self.plain)
+
+
+_known = lru_cache(_MOST_KEPT)(HostText)
 
 
 def closings(plain: str, pair: str) -> dict[int, int]:
