@@ -10,7 +10,7 @@ The whole language on one screen::
            | Barrier(scope, phase, …) | Fence(scope)
            | If(condition, then, otherwise) | Loop(test, condition, body, step)
            | Block(label, body) | Leave(label)
-           | Assume(condition) | Incomplete(construct, …, attempt?)
+           | Assume(condition) | Within(pointer, index, extent) | Incomplete(construct, …, attempt?)
     expr   = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown
            | AddressOf(array) | Offset(pointer, bytes)
 
@@ -540,6 +540,21 @@ class Assume:
 
 
 @frozen
+class Within:
+    """An element of a member array of a record is meant: ``pointer`` leads to the first of ``extent``.
+
+    An ``index`` beyond is out of bounds, and nobody's race with what lies behind the array. ``name``: of the
+    member.
+    """
+
+    pointer: Expr
+    index: Expr
+    extent: int
+    name: str
+    site: Site
+
+
+@frozen
 class Attempt:
     """A wait that may give up. ``outcome``, a truth value that the next statement sets: it did not."""
 
@@ -567,7 +582,7 @@ class Incomplete:
 
 Stmt = (
     Assign | Load | Store | Atomic | Copy | CommitCopies | AwaitCopies | Barrier | Fence
-    | If | Loop | Block | Leave | Assume | Incomplete
+    | If | Loop | Block | Leave | Assume | Within | Incomplete
 )  # fmt: skip
 
 # ----------------------------------------------------------------------------------------- kernel

@@ -182,6 +182,9 @@ class Machine(Execution):
             self.trace.excluded = f"{pretty(s.condition)} does not hold"
         return mask
 
+    def _within(self, s: ir.Within, mask: Mask) -> Mask:
+        return mask  # where the thread really goes is known here
+
     def _incomplete(self, s: ir.Incomplete, mask: Mask) -> Mask:
         if not s.harmless:
             what = f"line {s.site.range.start.line}: {s.construct}: {s.reason}"
@@ -205,6 +208,7 @@ class Machine(Execution):
         ir.Block: _block,
         ir.Leave: _leave,
         ir.Assume: _assume,
+        ir.Within: _within,
         ir.Incomplete: _incomplete,
         ir.Loop: execute_loop,
     }

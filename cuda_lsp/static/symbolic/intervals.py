@@ -215,6 +215,7 @@ class _Pairing:
         mine = evolve(
             access, guard=guard, offset=t.substitute(access.offset, mapping, memo),
             size=t.substitute(access.size, mapping, memo), value=value,
+            members=tuple(x.mapped(lambda term: t.substitute(term, mapping, memo)) for x in access.members),
         )  # fmt: skip
         writes = mine.mode.writes
         work.DONE.instructions += len(opened) // _COMPARED
@@ -406,7 +407,7 @@ def _renamed(entry: _Open, put_in: Callable[[Term], Term]) -> _Open:
     a = entry.access
     moved = evolve(
         a, guard=put_in(a.guard), offset=put_in(a.offset), size=put_in(a.size),
-        value=a.value and put_in(a.value),
+        value=a.value and put_in(a.value), members=tuple(x.mapped(put_in) for x in a.members),
     )  # fmt: skip
     separators = tuple(
         evolve(s, guard=put_in(s.guard), mask=s.mask and put_in(s.mask)) for s in entry.separators

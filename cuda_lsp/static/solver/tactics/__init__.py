@@ -15,6 +15,7 @@ from cuda_lsp.static.solver.tactics import (
     digits,
     masks,
     meetings,
+    members,
     models,
     one_to_one,
     overflow,
@@ -50,6 +51,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
+    (members.within_their_arrays(_OF_ADDRESSES),),
     (
         models.already_shown,
         models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
