@@ -13,6 +13,7 @@ from cuda_lsp.static.solver.tactics import (
     cases,
     common,
     digits,
+    divided,
     masks,
     meetings,
     members,
@@ -64,6 +65,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         common.for_group((plain.refuted,)),
         plain.refuted,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
+        divided.by_something((*_CHEAP, plain.refuted)),
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
