@@ -1,4 +1,4 @@
-"""What divides on the way to an access is not 0, in conditions too: granted, told, and not against the source."""
+"""What divides on the way to an access is not 0, in conditions too: granted, and told."""
 
 from __future__ import annotations
 

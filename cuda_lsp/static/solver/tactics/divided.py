@@ -1,8 +1,7 @@
 """What divides on the way to an access is not 0: of ``i / n`` and ``i % n == 0`` alike, ``n`` is a size.
 
-To divide by 0 is undefined wherever it happens, in an address and in a condition; that a launch passes 0 is no
-race. Not where the kernel asks whether a divisor is 0 and goes on with another value: then it says itself that
-it may be.
+To divide by 0 is undefined wherever it happens, in an address and in a condition; that a launch passes 0 is
+no race. Not where the kernel asks whether a divisor is 0 and goes on with another value: then it may be.
 """
 
 from __future__ import annotations
