@@ -214,6 +214,16 @@ between the places that a SHARED array has in blocks of a cluster that follow on
 (``ir.clusters``): an offset without it is of the executing block's own."""
 
 
+@frozen
+class Part:
+    """A field of a record, from byte ``offset`` on: a scalar, or ``count`` of them; ``size`` bytes each."""
+
+    name: str
+    offset: int
+    size: int
+    count: int | None = None
+
+
 @frozen(eq=False)
 class Array:
     """A memory object that accesses name.
@@ -224,6 +234,7 @@ class Array:
     pointer loaded from memory points to. CONSTANT: read-only. LOCAL: private to each thread (local
     arrays, records whose address is taken). ``may_alias``: distinct arrays with one non-None group
     may overlap; otherwise distinct arrays never do. ``surface``: offsets are coordinates, no addresses.
+    ``parts``: of an element that is a record, for messages.
     """
 
     name: str
@@ -239,6 +250,7 @@ class Array:
     site: Site | None = None
     volatile: bool = False
     surface: bool = False
+    parts: tuple[Part, ...] = ()
 
     def __repr__(self) -> str:
         return f"{self.space.value}:{self.name}#{self.id}"

@@ -35,7 +35,7 @@ _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically upda
 
 def element(array: Array, byte: int) -> tuple[int, ...]:
     """The indices of the element that holds ``byte``; the flat element index when the shape is unknown."""
-    flat = byte % STRETCH // max(array.element.size, 1)
+    flat = _in_object(byte) // max(array.element.size, 1)
     inner = array.shape[1:]
     if not array.shape or any(n is None or n <= 0 for n in inner):
         return (flat,)
@@ -46,15 +46,38 @@ def element(array: Array, byte: int) -> tuple[int, ...]:
     return (flat, *reversed(result))
 
 
+def _in_object(byte: int) -> int:
+    """Where in the one object that is meant, of those that are ``STRETCH`` apart: also just before it."""
+    return (byte + STRETCH // 2) % STRETCH - STRETCH // 2
+
+
 def subscript(array: Array, byte: int) -> str:
     return array.name + "".join(f"[{i}]" for i in element(array, byte))
 
 
 def place(array: Array, byte: int) -> str:
     """``subscript``, and where in a record: an array of one object has no other place to tell."""
-    inside = byte % STRETCH % max(array.element.size, 1)
-    record = inside and not isinstance(array.element, Int | Float)
-    return f"{subscript(array, byte)} at byte {inside}" if record else subscript(array, byte)
+    inside = _in_object(byte) % max(array.element.size, 1)
+    if isinstance(array.element, Int | Float):
+        return subscript(array, byte)
+    field = _field(array, inside)
+    if field is not None:
+        return f"{_record(array, byte)}.{field}"
+    return f"{subscript(array, byte)} at byte {inside}" if inside else subscript(array, byte)
+
+
+def _record(array: Array, byte: int) -> str:
+    """The record, which is an object of its own or an element."""
+    return array.name if array.shape == (1,) else subscript(array, byte)
+
+
+def _field(array: Array, inside: int) -> str | None:
+    """The field of the array's records that begins at this byte, or the element of one that is an array."""
+    for part in array.parts:
+        index, rest = divmod(inside - part.offset, max(part.size, 1))
+        if rest == 0 and 0 <= index < (1 if part.count is None else part.count):
+            return part.name if part.count is None else f"{part.name}[{index}]"
+    return None
 
 
 def _contents(cells: tuple[tuple[tuple[Array, int], float], ...]) -> str:
@@ -74,11 +97,13 @@ def _contents(cells: tuple[tuple[tuple[Array, int], float], ...]) -> str:
 
 
 def _cell(array: Array, byte: int, value: float) -> str:
-    inside = byte % max(array.element.size, 1)
-    name = f"`{subscript(array, byte)}`"
+    told, inside = _number(value), byte % max(array.element.size, 1)
     if isinstance(array.element, Int | Float):
-        return f"{name} == {_number(value)}"
-    told = _number(value)
+        return f"`{subscript(array, byte)}` == {told}"
+    field = _field(array, inside)
+    if field is not None:
+        return f"`{_record(array, byte)}.{field}` == {told}"
+    name = f"`{subscript(array, byte)}`"
     return f"{name} holds {told} at byte {inside}" if inside else f"{name} begins with {told}"
 
 
