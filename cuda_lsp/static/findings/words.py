@@ -144,6 +144,9 @@ def race(
 
 def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
     """A race of which nobody has seen two threads meet."""
+    if actions[0] == actions[1]:
+        together = _SINGULAR.sub(r"\1", actions[0], count=1)
+        return f"possible {kind.value} race on {array}: two threads {together}"
     return f"possible {kind.value} race on {array}: one thread {actions[0]} while another {actions[1]}"
 
 
