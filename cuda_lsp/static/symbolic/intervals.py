@@ -96,7 +96,9 @@ def relations(summary: Summary, warp_size: int, lock_step: bool, in_clusters: bo
     if lock_step:
         block = [Relation(within=warp_size, lock_step=True), Relation(across=warp_size)]
     else:
-        sizes = sorted({group_size(b, warp_size) for b in barriers(summary.events)} - {0})
+        groups = {group_size(b, warp_size) for b in barriers(summary.events)} - {0}
+        # places in votes, also in those that nobody waits for, are of one warp
+        sizes = sorted(groups | ({warp_size} if summary.places else set()))
         block = [Relation(within=s, across=sizes[i - 1] if i else None) for i, s in enumerate(sizes)]
         block.append(Relation(across=sizes[-1] if sizes else None))
     kinds = (True, False) if in_clusters else (None,)
