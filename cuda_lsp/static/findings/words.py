@@ -158,6 +158,8 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     """
     texts = sorted(set(expressions), key=len, reverse=True)
     shortened = message
+    if len(shortened) > LONGEST:
+        shortened = message = message.replace(_SAME, _SAME_BRIEFLY)
     for width in _WIDTHS:
         if len(shortened) <= LONGEST:
             return shortened
@@ -215,6 +217,8 @@ _BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same
             _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
             _BETWEEN_BLOCKS: _BETWEEN_BLOCKS, _IN_A_CLUSTER: "no cluster.sync() between"}  # fmt: skip
 """What is missing, in few words, for messages that are too long."""
+_SAME = " (both write the same value)"
+_SAME_BRIEFLY = " (the same value)"
 
 
 def remedy(
@@ -348,7 +352,7 @@ def ending(
         return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
-    alike = " (both write the same value)" if same else ""
+    alike = _SAME if same else ""
     depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
     block = None if launch is None else launch.block
     if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:

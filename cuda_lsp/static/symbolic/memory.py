@@ -243,7 +243,11 @@ class Memory(Scene):
     def _number_drawn(self, s: ir.Atomic, places: PointerValue, step: Term | None) -> Term:
         """What the atomic returns: for a counter, one of the numbers that it hands out."""
         name = f"atomic{self.number()}"
-        self.unknowns[name] = f"the result of an atomic on `{s.site.text}`"
+        self.unknowns[name] = (
+            f"the result of `{s.site.text}`"
+            if "(" in s.site.text
+            else f"the result of an atomic on `{s.site.text}`"
+        )
         self.tainted.add(name)
         target = places.targets[0] if len(places.targets) == 1 else None
         operands: tuple[Term, ...] = self.iterators
