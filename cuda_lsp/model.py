@@ -389,7 +389,7 @@ class Finding:
     and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
     text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
     accesses of the same defect, where these are told together (``report.defects``). ``guessed``: what is read
-    is a guess that a compare-and-swap checks.
+    is a guess that a compare-and-swap checks. ``parted``: the conditions that say who comes to a barrier.
     """
 
     code: Code
@@ -412,6 +412,7 @@ class Finding:
     array: str | None = None
     also: tuple[Finding, ...] = ()
     guessed: bool = False
+    parted: tuple[SourceRange, ...] = ()
 
     @property
     def effective_severity(self) -> Severity:
@@ -425,6 +426,7 @@ class Finding:
         """All stretches of source that it names: its own, related ones, and the calls that lead there."""
         for site in (self.site, *(related.site for related in self.related)):
             yield from (site.range, *site.calls)
+        yield from self.parted
 
     def placed(self, where: Callable[[SourceRange], SourceRange | None]) -> Finding | None:
         """The same ``where`` its places are now; None: one of them is nowhere."""
@@ -438,7 +440,8 @@ class Finding:
             return evolve(site, range=next(rest), calls=tuple(next(rest) for _ in site.calls))
 
         site = taken(self.site)
-        return evolve(self, site=site, related=tuple(evolve(r, site=taken(r.site)) for r in self.related))
+        related = tuple(evolve(r, site=taken(r.site)) for r in self.related)
+        return evolve(self, site=site, related=related, parted=tuple(rest))
 
     def moved(self, lines: int, path: Path) -> Finding:
         """The same with its places in the file ``path`` ``lines`` further down."""

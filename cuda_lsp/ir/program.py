@@ -10,7 +10,7 @@ The whole language on one screen::
            | Barrier(scope, phase, …) | Fence(scope)
            | If(condition, then, otherwise) | Loop(test, condition, body, step)
            | Block(label, body) | Leave(label)
-           | Assume(condition) | Incomplete(construct, …, attempt?)
+           | Assume(condition) | Within(pointer, index, extent) | Incomplete(construct, …, attempt?)
     expr   = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown
            | AddressOf(array) | Offset(pointer, bytes)
 
@@ -214,6 +214,16 @@ between the places that a SHARED array has in blocks of a cluster that follow on
 (``ir.clusters``): an offset without it is of the executing block's own."""
 
 
+@frozen
+class Part:
+    """A field of a record, from byte ``offset`` on: a scalar, or ``count`` of them; ``size`` bytes each."""
+
+    name: str
+    offset: int
+    size: int
+    count: int | None = None
+
+
 @frozen(eq=False)
 class Array:
     """A memory object that accesses name.
@@ -224,6 +234,7 @@ class Array:
     pointer loaded from memory points to. CONSTANT: read-only. LOCAL: private to each thread (local
     arrays, records whose address is taken). ``may_alias``: distinct arrays with one non-None group
     may overlap; otherwise distinct arrays never do. ``surface``: offsets are coordinates, no addresses.
+    ``parts``: of an element that is a record, for messages.
     """
 
     name: str
@@ -239,6 +250,7 @@ class Array:
     site: Site | None = None
     volatile: bool = False
     surface: bool = False
+    parts: tuple[Part, ...] = ()
 
     def __repr__(self) -> str:
         return f"{self.space.value}:{self.name}#{self.id}"
@@ -540,6 +552,21 @@ class Assume:
 
 
 @frozen
+class Within:
+    """An element of a member array of a record is meant: ``pointer`` leads to the first of ``extent``.
+
+    An ``index`` beyond is out of bounds, and nobody's race with what lies behind the array. ``name``: of the
+    member.
+    """
+
+    pointer: Expr
+    index: Expr
+    extent: int
+    name: str
+    site: Site
+
+
+@frozen
 class Attempt:
     """A wait that may give up. ``outcome``, a truth value that the next statement sets: it did not."""
 
@@ -567,7 +594,7 @@ class Incomplete:
 
 Stmt = (
     Assign | Load | Store | Atomic | Copy | CommitCopies | AwaitCopies | Barrier | Fence
-    | If | Loop | Block | Leave | Assume | Incomplete
+    | If | Loop | Block | Leave | Assume | Within | Incomplete
 )  # fmt: skip
 
 # ----------------------------------------------------------------------------------------- kernel

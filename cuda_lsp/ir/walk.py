@@ -169,6 +169,7 @@ _USED: Mapping[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
     ir.If: _condition,
     ir.Loop: _condition,
     ir.Assume: _condition,
+    ir.Within: lambda s: (s.index,),
     ir.Incomplete: lambda s: s.pointers if s.attempt is None else (*s.pointers, *used(s.attempt.wait)),
 }
 

@@ -2,9 +2,9 @@
 
 A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
 defects: the pairs of one array that are linked by accesses which they share, within a block or between
-blocks, and all of a kernel that rely on lock step, in whichever instances of a template they are; of other
-findings those of one place. What a function does is one defect in all kernels that call it. The worst of them
-leads; the places of the others are related to it.
+blocks, all of a kernel that rely on lock step, in whichever instances of a template they are, and barriers
+that threads miss for one reason; of other findings those of one place. What a function does is one defect in
+all kernels that call it. The worst of them leads; the places of the others are related to it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def _linked(group: Sequence[Finding], finding: Finding) -> bool:
         _lock_step(finding, other)
         or _one_place(finding, other)
         or _one_function(finding, other)
+        or _one_parting(finding, other)
         or (_alike(finding, other) and places_of(finding) & places_of(other))
         for other in group
     )
@@ -67,6 +68,13 @@ def _one_function(a: Finding, b: Finding) -> bool:
     if a.code is not b.code or a.kind is not b.kind or template_of(a.kernel) == template_of(b.kernel):
         return False
     return a.site.range in places_of(b) and places_of(a) == places_of(b)
+
+
+def _one_parting(a: Finding, b: Finding) -> bool:
+    """Barriers that threads miss for one reason: a return before all of them, one loop around them."""
+    if not a.code is b.code is Code.BARRIER_DIVERGENCE or template_of(a.kernel) != template_of(b.kernel):
+        return False
+    return bool(a.parted) and set(a.parted) == set(b.parted)
 
 
 def _lock_step(a: Finding, b: Finding) -> bool:
@@ -109,7 +117,7 @@ def _led(group: Sequence[Finding]) -> Finding:
     told = set(places_of(leader))
     related: list[Related] = []
     for other in others:
-        also = f"also {other.kind.value if other.kind else ''}: {other.status.value}"
+        also = f"also {other.kind.value if other.kind else 'missed'}: {other.status.value}"
         for place in (Related(other.site, also), *other.related[:1]):
             if place.site.range not in told:
                 told.add(place.site.range)

@@ -160,6 +160,8 @@ class _Writer:
             values["var"] = None
         if isinstance(node, ir.Unknown):
             values["reason"] = ""
+        if isinstance(node, Array):
+            values["parts"] = ()
         if isinstance(node, Array) and isinstance(node.element, (Float, Opaque)):
             values["element"] = node.element.size
             values |= dict.fromkeys(("element", "size", "offset"), _DATA) if node in self.whole else {}

@@ -379,7 +379,7 @@ def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
     )
 
 
-_COMPUTES = (ir.Assign, ir.If, ir.Block, ir.Loop, ir.Leave)
+_COMPUTES = (ir.Assign, ir.If, ir.Block, ir.Loop, ir.Leave, ir.Within)
 
 
 def _idles(result: Slice, s: Stmt) -> bool:

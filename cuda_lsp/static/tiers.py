@@ -471,7 +471,7 @@ def of_one_value(finding: Diagnosis, alike: Set[Key]) -> Diagnosis:
     """The finding; one of ``alike`` is of stores of one value."""
     if finding.kind is not RaceKind.WAW or finding.same_value or finding.key not in alike:
         return finding
-    return evolve(finding, same_value=True, told_same=True)
+    return evolve(finding, same_value=True)
 
 
 def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:

@@ -84,7 +84,7 @@ class _Looks:
         seen = [found for arguments in tried for found in look(finding, arguments)]
         differ = [f for f in seen if not f.same_value]
         if seen and not differ:
-            return evolve(finding, same_value=True, told_same=True)
+            return evolve(finding, same_value=True)
         within = any(f.witness and f.witness.blocks is None for f in differ)
         if not seen or within or finding.witness.blocks is not None:
             return finding

@@ -25,6 +25,7 @@ from cuda_lsp.ir.program import (
     Stmt,
     Store,
     Var,
+    Within,
 )
 
 
@@ -101,6 +102,8 @@ def _simple(s: Stmt) -> str:
         return f"leave L{s.label}"
     if isinstance(s, Assume):
         return f"assume {pretty(s.condition, _name)}"
+    if isinstance(s, Within):
+        return f"within {s.name}: {pretty(s.index, _name)} of {s.extent}"
     if isinstance(s, Incomplete):
         return f"incomplete {s.construct!r}: {s.reason}"
     raise TypeError(type(s).__name__)

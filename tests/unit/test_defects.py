@@ -52,6 +52,26 @@ def test_two_barriers_missing_at_different_places_are_two_findings() -> None:
     assert len(defects(found.findings)) == 2
 
 
+PARTED = "__shared__ int s[256]; int t = threadIdx.x;{first}\n{barrier}s[t] = t; {second} out[t] = s[t ^ 1];"
+
+
+def test_barriers_that_one_return_parts_threads_at_are_one_finding() -> None:
+    barriers = "__syncthreads();\n__syncthreads();\n"
+    found = report(
+        PARTED.format(first="if (t + n > 99) return;", barrier=barriers, second="__syncthreads();")
+    )
+    (leader,) = defects([f for f in found.findings if f.code is Code.BARRIER_DIVERGENCE])
+    assert [r.message for r in leader.related] == ["also missed: conditional"] * 2
+    assert leader.site.range.start.line == 3
+
+
+def test_barriers_that_threads_miss_for_two_reasons_are_two_findings() -> None:
+    first = "if (t < 9) __syncthreads();"
+    found = report(PARTED.format(first=first, barrier="", second="if (t > 40) __syncthreads();"))
+    missed = [f for f in found.findings if f.code is Code.BARRIER_DIVERGENCE]
+    assert len(missed) == len(defects(missed)) == 2
+
+
 def test_arrays_and_blocks_are_kept_apart() -> None:
     found = report(
         "__shared__ int s[256]; int t = threadIdx.x; s[t] = t; out[0] = t; out[1] = s[t ^ 1] + blockIdx.x;"

@@ -120,6 +120,32 @@ def test_stores_of_one_instruction_are_in_no_lock_step() -> None:
     assert codes(kernel_of(body, 64)) == {Code.SHARED_RACE}
 
 
+RESET = """
+__global__ void k(float* out, const float* in, int width) {
+    extern __shared__ int sum[];
+    int top = __reduce_max_sync(0xffffffffu, (int)threadIdx.x);
+    for (int i = threadIdx.x; i < 4 * width; i += blockDim.x) {
+        if (i / width == 0) sum[i % width] = top;
+        atomicAdd(&sum[i % width], 1);
+    }
+}
+void f(float* o, float* i, int width) { k<<<4, 64, 4 * width>>>(o, i, width); }
+"""
+
+
+def test_lanes_that_race_do_not_hide_that_warps_do() -> None:
+    (kernel,) = check_text(PATH, RESET).kernels
+    assert Code.SHARED_RACE in codes(kernel)
+    (found,) = [f for f in kernel.findings if f.code is Code.SHARED_RACE]
+    assert found.witness is not None
+    assert max(x for x, _, _ in found.witness.threads) >= 32
+    values = {
+        name: value for name, value in found.witness.arguments.items() if f"`{name}` ==" in found.message
+    }
+    assert values  # what the message says of them is the witness
+    assert all(f"`{name}` == {value}" in found.message for name, value in values.items())
+
+
 def test_threads_of_two_warps_are_in_no_lock_step() -> None:
     assert Code.SHARED_RACE in codes(
         kernel_of(VOLATILE.replace("t < 32", "t < 64").replace("s[128]", "s[256]"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.program import STRETCH, Array, Part
 from cuda_lsp.ir.types import INT32, Opaque, Type
 from cuda_lsp.model import Mode, Position, RaceKind, Site, SourceRange, Space
 from cuda_lsp.static.findings import words
@@ -39,6 +40,24 @@ def test_a_record_is_told_by_its_bytes() -> None:
     pairs = array("pairs", 1, Opaque("int2", 8))
     cells = {(pairs, 8): 5, (pairs, 4): 1}
     assert contents(cells) == "for example `pairs[0]` holds 1 at byte 4 and `pairs[1]` begins with 5"
+
+
+def test_a_field_is_told_by_its_name() -> None:
+    fields = (Part("total", 0, 4), Part("of", 4, 2, 3), Part("at.x", 12, 4))
+    many = evolve(array("many", 1, Opaque("Counts", 16)), parts=fields)
+    assert contents({(many, 16): 5}) == "for example `many[1].total` == 5"
+    assert contents({(many, 8): 5}) == "for example `many[0].of[2]` == 5"
+    assert contents({(many, 9): 5}) == "for example `many[0]` holds 5 at byte 9"
+    assert contents({(many, 10): 5}) == "for example `many[0]` holds 5 at byte 10"
+    alone = evolve(many, shape=(1,), size=16)
+    assert contents({(alone, 12): 5}) == "for example `many.at.x` == 5"
+
+
+def test_an_index_below_its_object_is_negative() -> None:
+    numbers = array("a", 1)
+    assert words.subscript(numbers, -8) == "a[-2]"
+    assert words.subscript(numbers, STRETCH - 8) == "a[-2]"
+    assert words.subscript(numbers, 3 * STRETCH + 8) == "a[2]"
 
 
 STORE = "normed_rows[blockIdx.x * elements_of_a_row + threadIdx.x + lane]"

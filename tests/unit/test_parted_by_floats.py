@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import PATIENT
-from cuda_lsp.model import Code, FileReport, Finding, Status
+from cuda_lsp.model import Code, FileReport, Finding, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 HEAD = """#include <cooperative_groups.h>
@@ -121,3 +121,41 @@ def test_differences_that_roundings_make_decide_nothing() -> None:
 def test_the_condition_names_numbers_that_part_threads() -> None:
     (found,) = missed("if (x[i] > 2.5f) __syncthreads();")
     assert found.condition is not None and "`x[" in found.condition
+
+
+NARROW = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+__global__ void k(const TYPE* mask, float* out) {
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    for (int i = 0; i < 9; i++) {
+        if (TEST) break;
+        s[t] = i;
+        __syncthreads();
+        out[blockIdx.x * 64 + t] = s[t ^ 1];
+        __syncthreads();
+    }
+}
+void run(const TYPE* m, float* o) { k<<<4, 64>>>(m, o); }
+"""
+
+
+@pytest.mark.parametrize("type", ["__half"])
+@pytest.mark.parametrize(
+    ("test", "alike"),
+    [
+        ("mask[i] == TYPE(1.0f)", True),
+        ("__hlt(mask[i + blockIdx.x], mask[0])", True),
+        ("mask[i + t] == TYPE(1.0f)", False),
+        ("mask[i] >= TYPE((float)t)", False),
+        ("__hgt(mask[t], mask[0])", False),
+    ],
+)
+def test_comparisons_of_narrow_floats_are_alike_where_both_sides_are(
+    test: str, alike: bool, type: str
+) -> None:
+    text = NARROW.replace("TEST", test).replace("TYPE", type)
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert (kernel.verdict is Verdict.RACE_FREE) is alike
+    assert any(f.code is Code.BARRIER_DIVERGENCE for f in kernel.findings) is not alike

@@ -172,7 +172,7 @@ def test_lanes_that_go_backwards_lie_in_one_row():
     assert found.message.endswith("instead of 1; it begins 20 bytes into a sector")
 
 
-def test_a_place_in_one_large_object_is_told_by_its_byte():
+def test_a_place_in_one_large_object_is_told_by_its_field():
     text = """
     struct Buffer { float head[64]; float tail[64]; };
     // cuda-lsp: launch block=64 grid=1
@@ -184,4 +184,4 @@ def test_a_place_in_one_large_object_is_told_by_its_byte():
     }
     """
     (found,) = findings(text, Code.SHARED_UNINITIALISED)
-    assert "no thread has written buffer[0] at byte 256 before" in found.message
+    assert "no thread has written buffer.tail[0] before" in found.message

@@ -40,6 +40,21 @@ def test_a_launch_in_another_file_counts(tmp_path: Path) -> None:
     assert kernel.verdict is Verdict.RACY
 
 
+@pytest.mark.parametrize(
+    ("other", "block"), [("", (120, 1, 1)), ("namespace far { int parts(int n) { return n; } }", None)]
+)
+def test_a_block_that_a_function_of_the_launching_file_computes(
+    tmp_path: Path, other: str, block: tuple[int, int, int] | None
+) -> None:
+    parts = "static int parts(int n) { return n % 16 ? n / 16 + 1 : n / 16; }\n"
+    go = "void go(int* a) { int w = 1920; int block = parts(w); fold<<<1, block>>>(a); }\n"
+    write(tmp_path, fold_cuh=KERNEL, main_cu=f'#include "fold.cuh"\n{other}\n{parts}{go}')
+    (kernel,) = check_file(tmp_path / "fold.cuh").kernels
+    assert (
+        kernel.launches[0].block if kernel.launches[0].source is LaunchSource.WORKSPACE else None
+    ) == block
+
+
 def test_macros_of_included_files_are_constants(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -367,7 +367,8 @@ class HostConstants(Reaching):
         if not found and not macros:
             return by_its_name(name, values)
         found = [(f, function) for f, function in found if function.takes(len(values))]
-        if len(found) != 1:
+        # a unit that is read from one of its headers is among what is around it, too
+        if len({f._plain[function.begin : function.end] for f, function in found}) != 1:
             raise NotConstant(name)
         file, function = found[0]
         left_out = function.parameters[len(values) :]

@@ -14,7 +14,7 @@ from cuda_lsp.frontend.lowering import (
     tables,
 )
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import element, offset_by, select
+from cuda_lsp.frontend.lowering.build import cast, element, offset_by, select
 from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
@@ -35,8 +35,9 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, If
+from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, Expr, If, Within
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
+from cuda_lsp.ir.walk import root
 from cuda_lsp.model import Space
 
 _FUNCTIONS = {K.FUNCTION, K.METHOD, K.CONSTRUCTOR, K.DESTRUCTOR, K.CONVERSION, K.FUNCTION_TEMPLATE}
@@ -216,7 +217,22 @@ def _subscript(low: Lowering, node: Node) -> Place:
         raise Untranslatable(low.ast.text(node)[:60], "indexes something that is not a pointer", node)
     if not isinstance(index.type, Int):
         raise Untranslatable(low.ast.text(node)[:60], "the index has no integer type", node)
+    _in_member_array(low, first, expr, index, node)
     return MemoryPlace(info, element(expr, index, max(1, info.size)))
+
+
+def _in_member_array(low: Lowering, array: Node, pointer: Expr, index: Expr, node: Node) -> None:
+    """``record.field[index]``: an element of the field is meant. A last field of one element is as long as
+    its record was made."""
+    named = strip(array)
+    count = type_of(low.ast, named).count if named.kind == K.MEMBER_EXPR else None
+    base = root(pointer)
+    own = isinstance(base, AddressOf) and base.array.space is not Space.GLOBAL
+    if count is None or count < 2 or isinstance(index, Const) or own:
+        return
+    declaration = low.ast.referenced(named)
+    name = declaration.name if declaration is not None else low.ast.text(named)
+    low.emit(Within(pointer, cast(index, INT64), count, name, low.site(node)))
 
 
 def _conditional(low: Lowering, node: Node) -> Place:

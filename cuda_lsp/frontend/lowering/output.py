@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
-from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.frontend.lowering.types import TypeInfo, parts_of
 from cuda_lsp.frontend.toolchain import HEADERS
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.ops import INTRINSICS
@@ -289,6 +289,7 @@ class Output:
                 self.fresh(),
                 volatile=info.volatile or element.volatile,
                 size=info.size or None,
+                parts=parts_of(element),
                 **more,  # type: ignore[arg-type]
             )
             self.arrays[key] = known

@@ -15,6 +15,7 @@ from attrs import define, frozen
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.libclang import FieldVisitor, RawCursor, RawType
 from cuda_lsp.frontend.tree import Ast, Declaration, Node
+from cuda_lsp.ir.program import Part
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
 _SIGNED = {13: 8, 14: 8, 16: 16, 17: 32, 18: 64, 19: 64, 20: 128}  # Char_S SChar Short Int Long LongLong
@@ -299,3 +300,25 @@ def common(left: Type, right: Type) -> Type:
 def promote(type: Int) -> Int:
     """An integer's type after C's integer promotions."""
     return INT32 if type.bits < 32 else type
+
+
+_MOST_PARTS = 64
+
+
+def parts_of(info: TypeInfo, at: int = 0, within: str = "") -> tuple[Part, ...]:
+    """The scalars and arrays of scalars in a record, those of records in it and of its bases included."""
+    found: list[Part] = []
+    for offset, base in info.bases:
+        found += parts_of(base, at + offset, within)
+    for field in info.fields:
+        name, place = f"{within}{field.name}", at + field.offset
+        element, shape = field.type.element()
+        if field.type.is_record:
+            found += parts_of(field.type, place, f"{name}.")
+        elif len(shape) == 1 and not element.is_record:
+            found.append(Part(name, place, element.size, shape[0]))
+        elif not shape and not field.bitfield:
+            found.append(Part(name, place, field.type.size))
+        if len(found) > _MOST_PARTS:
+            break
+    return tuple(found)

@@ -75,4 +75,4 @@ class Call:
         return self.low.result_of(self.name, self.info.ir, inputs)
 
 
-Handler = Callable[[Call], Value]
+Handler = Callable[[Call], Value | None]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, cast
 from cuda_lsp.frontend.lowering.cursor_kinds import METHOD
+from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -145,6 +146,12 @@ def _fence(scope: Scope) -> Handler:
 # -------------------------------------------------------------------------------------- arithmetic
 
 
+_COMPARISONS = {
+    BinaryOp.EQ: "__heq", BinaryOp.NE: "__hne", BinaryOp.LT: "__hlt", BinaryOp.LE: "__hle",
+    BinaryOp.GT: "__hgt", BinaryOp.GE: "__hge",
+}  # fmt: skip
+
+
 def _minmax(op: BinaryOp) -> Handler:
     def lower(call: Call) -> Value:
         a, b = call.scalar(0), call.scalar(1)
@@ -154,6 +161,19 @@ def _minmax(op: BinaryOp) -> Handler:
             return conversions.converted(call.low, result, call.info.ir) if call.info.scalar else result
         target = call.info if call.info.scalar else type_of(call.low.ast, call.arguments[0])
         return call.low.floating(op, target.ir, a, b)
+
+    return lower
+
+
+def _narrow_comparison(op: BinaryOp) -> Handler:
+    """Of two halves, which are classes for C++ and numbers here: as of floats."""
+
+    def lower(call: Call) -> Value | None:
+        infos = [type_of(call.low.ast, node) for node in call.arguments]
+        if len(infos) != 2 or not all(info.is_float for info in infos):
+            return None
+        left, right = infos
+        return arithmetic(call.low, op, call.scalar(0), call.scalar(1), left, right, call.info)
 
     return lower
 
@@ -327,6 +347,8 @@ def _rows() -> dict[str, Handler]:
     add("mulhi", _intrinsic("__mulhi"))
     add("umulhi", _intrinsic("__umulhi"))
     add("ffs", _intrinsic("__ffs"))
+    for op, name in _COMPARISONS.items():
+        add(f"operator{op.value} {name}", _narrow_comparison(op))
     add("__builtin_popcount", _intrinsic("__popc"))
     add("__builtin_clz", _intrinsic("__clz"))
     add("__builtin_ffs", _intrinsic("__ffs"))

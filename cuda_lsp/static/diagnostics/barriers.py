@@ -14,7 +14,7 @@ from cuda_lsp.static.execution.trace import Divergence, Trace
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Needs, OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
+from cuda_lsp.static.findings.partings import as_decided, decided_by, have_returned, only_leavers_miss
 
 _OF_BLOCKS = (BarrierScope.CLUSTER, BarrierScope.GRID)
 """What they order between blocks nobody pretends to be absent."""
@@ -65,6 +65,7 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
         Code.BARRIER_DIVERGENCE, Status.PROVED if d.reason is None else Status.POSSIBLE, text,
         trace.kernel.name, d.barrier.site, launch=trace.launch,
         doubt=None if d.reason is None else OnData(d.reason),
+        parted=decided_by(trace.kernel, d.barrier.site) if d.why is None else (),
     )  # fmt: skip
     return found.needing(Needs.RETURNED) if returned and d.reason is None else found
 

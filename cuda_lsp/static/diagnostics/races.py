@@ -411,7 +411,7 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
         )
         return race_between(
             trace.kernel.name, trace.launch, early.array, early, late, seen, race.status, doubt=doubt,
-            remedy=remedy, same_value=same, told_same=same,
+            remedy=remedy, same_value=same,
         )  # fmt: skip
     if not _recheck(c):
         trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
@@ -433,7 +433,7 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
         remedy = words.UNFENCED
     return race_between(
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
-        remedy=remedy, warp=warp, same_value=c.same_value, told_same=c.same_value, swapped=_swapped(race),
+        remedy=remedy, warp=warp, same_value=c.same_value, swapped=_swapped(race),
     )  # fmt: skip
 
 

@@ -124,11 +124,20 @@ class Demand:
 
 
 @frozen(eq=False)
+class Keep:
+    """Element ``index`` of the ``extent`` from ``pointer`` on is meant: who leaves them goes no further."""
+
+    pointer: Evaluate
+    index: Evaluate
+    extent: int
+
+
+@frozen(eq=False)
 class Stuck:
     """What is not translated, or not modelled."""
 
 
-Instruction = Assign | Touch | Wait | Branch | Jump | Close | Demand | Stuck
+Instruction = Assign | Touch | Wait | Branch | Jump | Close | Demand | Keep | Stuck
 
 
 @frozen(eq=False)
@@ -295,6 +304,10 @@ class _Writer:
             case ir.Assume():
                 if self.facts is not None:
                     self.code.append(Demand(self.expression(s.condition)))
+            case ir.Within():
+                if self.facts is not None:
+                    where, index = self.expression(s.pointer), self.expression(s.index)
+                    self.code.append(Keep(where, index, s.extent))
             case ir.Incomplete():
                 if not s.harmless:
                     self.code.append(Stuck())
@@ -360,7 +373,10 @@ class _Writer:
                 continue
             if isinstance(x, ir.Incomplete) and x.harmless:
                 continue
-            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in facts.waiting:
+            if (
+                not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block | ir.Within)
+                or id(x) in facts.waiting
+            ):
                 return False
         own = {id(s), *map(id, within)}
         changed = {var.id for x in within if (var := assigned(x)) is not None} & self.needed

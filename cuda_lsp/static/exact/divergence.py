@@ -35,7 +35,7 @@ from cuda_lsp.static.exact.search import Inputs, Search
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Contents, Example, Needs, SomeContents
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided
+from cuda_lsp.static.findings.partings import as_decided, decided_by
 from cuda_lsp.static.launches.arguments import free_scalars
 
 _COMPARED = Filling("named in turn", "named in turn")
@@ -188,5 +188,5 @@ def _diagnosis(search: Search, shown: Sequence[_Found]) -> Diagnosis:
         f"{name} is not reached by all threads {whom}: {here} reaches it, {there} does not"
         + as_decided(search.kernel, site),
         search.kernel.name, site, launch=search.launch,
-        conditions=needed,
+        conditions=needed, parted=decided_by(search.kernel, site),
     )  # fmt: skip

@@ -24,6 +24,7 @@ from cuda_lsp.static.exact.code import (
     Code,
     Demand,
     Jump,
+    Keep,
     Region,
     Touch,
     Wait,
@@ -149,6 +150,10 @@ class Machine:
             elif isinstance(i, Demand):
                 if not i.condition(t):
                     raise Excluded
+            elif isinstance(i, Keep):
+                if _leaves(t, i):
+                    t.status = Status.STUCK  # out of bounds; what others do before it is real
+                    break
             else:
                 t.status = Status.STUCK
                 break
@@ -244,6 +249,14 @@ class Machine:
             if isinstance(began, (int, float)):
                 t.drawn[array, start] = began
         return found
+
+
+def _leaves(t: Runner, i: Keep) -> bool:
+    """The thread goes beyond a member array of a record in global memory."""
+    index, where = i.index(t), i.pointer(t)
+    if not isinstance(index, int) or not isinstance(where, tuple):
+        return False
+    return where[0].space is Space.GLOBAL and not 0 <= index < i.extent
 
 
 def _updated(row: AtomicRow, old: Value, operands: Sequence[Value], type: Type) -> Value:

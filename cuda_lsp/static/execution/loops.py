@@ -293,7 +293,7 @@ def _tested(machine: Execution, loop: Loop, shape: LoopShape, active: Mask, numb
         if number >= machine.budget.data_rounds:
             _unfinished(machine, loop, condition)
             return None
-        text = f"round {number + 1} of while ({pretty(loop.condition)})"
+        text = f"round {number + 1} of while ({loop.site.text or pretty(loop.condition)})"
         return active if machine.choose(loop, condition, text) else None
     machine.doubt = condition.reason
     if number >= (machine.budget.data_rounds if shape.has_barrier else 1):

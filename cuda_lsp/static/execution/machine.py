@@ -96,7 +96,7 @@ class Machine(Execution):
 
     def _chosen(self, s: ir.If, condition: Data, mask: Mask) -> Mask | None:
         """A condition that all threads of a block agree on, decided for this path."""
-        outcome = self.choose(s, condition, f"if ({pretty(s.condition)})")
+        outcome = self.choose(s, condition, f"if ({s.site.text or pretty(s.condition)})")
         taken, skipped = (s.then, s.otherwise) if outcome else (s.otherwise, s.then)
         drawn = tickets.if_outcome(condition, outcome) or mask.drawn
         inside = Mask(mask.must, mask.may, mask.guards, drawn, mask.doubt, mask.given)
@@ -182,6 +182,9 @@ class Machine(Execution):
             self.trace.excluded = f"{pretty(s.condition)} does not hold"
         return mask
 
+    def _within(self, s: ir.Within, mask: Mask) -> Mask:
+        return mask  # where the thread really goes is known here
+
     def _incomplete(self, s: ir.Incomplete, mask: Mask) -> Mask:
         if not s.harmless:
             what = f"line {s.site.range.start.line}: {s.construct}: {s.reason}"
@@ -205,6 +208,7 @@ class Machine(Execution):
         ir.Block: _block,
         ir.Leave: _leave,
         ir.Assume: _assume,
+        ir.Within: _within,
         ir.Incomplete: _incomplete,
         ir.Loop: execute_loop,
     }

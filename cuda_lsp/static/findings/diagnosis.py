@@ -41,9 +41,9 @@ Key = tuple[Code | None, SourceRange, SourceRange]
 class Diagnosis:
     """A ``Finding`` in the making: ``story`` is what happens, without what it needs and depends on.
 
-    ``told_same``: the message says that both write the same value. ``lanes_only``: of a race, that lanes of
+    ``same_value``: both write one. ``lanes_only``: of a race, that lanes of
     one warp alone meet, at different instructions. ``apart``: how many elements lie from lane to lane.
-    ``guessed``: what is read is a guess that a compare-and-swap checks.
+    ``guessed``: what is read is a guess that a compare-and-swap checks. ``parted`` as of findings.
     """
 
     code: Code
@@ -58,12 +58,12 @@ class Diagnosis:
     conditions: Conditions = ()
     doubt: Doubt | None = None
     same_value: bool = False
-    told_same: bool = False
     launch: LaunchConfig | None = None
     array: str | None = None
     lanes_only: bool = False
     apart: int | None = None
     guessed: bool = False
+    parted: tuple[SourceRange, ...] = ()
 
     @property
     def certain(self) -> bool:
@@ -83,7 +83,7 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self.conditions, self.doubt, race=race, met=met, same=self.told_same, launch=self.launch
+            self.conditions, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch
         )
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
@@ -119,6 +119,7 @@ class Diagnosis:
             self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
             self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
             severity=severity, array=self.array, guessed=self.guessed,
+            parted=self.parted,
         )  # fmt: skip
 
 
@@ -134,7 +135,7 @@ class Deed(Protocol):
 def race_between(
     kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
     status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
-    warp: bool = False, same_value: bool = False, told_same: bool = False, swapped: bool = False,
+    warp: bool = False, same_value: bool = False, swapped: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """The race of two accesses in the order of the text: the squiggle is on the later one.
 
@@ -162,5 +163,5 @@ def race_between(
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
         code, status, story, kernel, late.site, (other,), kind, seen, None, conditions, doubt, same_value,
-        told_same, launch, array.name, warp, None, guessed,
+        launch, array.name, warp, None, guessed,
     )  # fmt: skip

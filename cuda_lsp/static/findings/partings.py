@@ -8,29 +8,34 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
 from cuda_lsp.ir.deciding import Condition, deciding, only_returns_decide
 from cuda_lsp.ir.program import Axis
-from cuda_lsp.model import Site
+from cuda_lsp.model import Site, SourceRange
 
 _OF_A_THREAD = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE)
 _MOST = 3
 
 
 def as_decided(kernel: ir.Kernel, barrier: Site) -> str:
-    """``, as line 12 decides``: which conditions say who reaches the barrier, nearest first; "" for none.
+    """``, as line 12 decides``: what ``decided_by`` gives, in words; "" for none."""
+    lines = list(dict.fromkeys(r.start.line for r in decided_by(kernel, barrier)))[:_MOST]
+    if not lines:
+        return ""
+    *first, last = map(str, sorted(lines))
+    return f", as lines {', '.join(first)} and {last} decide" if first else f", as line {last} decides"
+
+
+def decided_by(kernel: ir.Kernel, barrier: Site) -> tuple[SourceRange, ...]:
+    """Which conditions of the barrier's own file say who reaches it, nearest first.
 
     Those that hang on the thread, as far as its variables tell, or on what nobody knows; all of them where
-    none does. At most three lines, of the barrier's own file.
+    none does.
     """
     conditions = deciding(kernel.body, barrier.range)
     varying, unknown = _varying(kernel), _unknown(kernel)
     parting = [
         c for c in conditions if _hangs_on(c.condition, varying) or _is_unknown(c.condition, unknown)
     ] or conditions
-    here = (c.site.range for c in parting)
-    lines = list(dict.fromkeys(r.start.line for r in here if r.path == barrier.range.path))[:_MOST]
-    if not lines:
-        return ""
-    *first, last = map(str, sorted(lines))
-    return f", as lines {', '.join(first)} and {last} decide" if first else f", as line {last} decides"
+    here = dict.fromkeys(c.site.range for c in parting)
+    return tuple(r for r in here if r.path == barrier.range.path)
 
 
 _WAITING_FOR_THOSE_THERE = (ir.BarrierScope.BLOCK, ir.BarrierScope.CLUSTER)

@@ -35,7 +35,7 @@ _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically upda
 
 def element(array: Array, byte: int) -> tuple[int, ...]:
     """The indices of the element that holds ``byte``; the flat element index when the shape is unknown."""
-    flat = byte % STRETCH // max(array.element.size, 1)
+    flat = _in_object(byte) // max(array.element.size, 1)
     inner = array.shape[1:]
     if not array.shape or any(n is None or n <= 0 for n in inner):
         return (flat,)
@@ -46,15 +46,38 @@ def element(array: Array, byte: int) -> tuple[int, ...]:
     return (flat, *reversed(result))
 
 
+def _in_object(byte: int) -> int:
+    """Where in the one object that is meant, of those that are ``STRETCH`` apart: also just before it."""
+    return (byte + STRETCH // 2) % STRETCH - STRETCH // 2
+
+
 def subscript(array: Array, byte: int) -> str:
     return array.name + "".join(f"[{i}]" for i in element(array, byte))
 
 
 def place(array: Array, byte: int) -> str:
     """``subscript``, and where in a record: an array of one object has no other place to tell."""
-    inside = byte % STRETCH % max(array.element.size, 1)
-    record = inside and not isinstance(array.element, Int | Float)
-    return f"{subscript(array, byte)} at byte {inside}" if record else subscript(array, byte)
+    inside = _in_object(byte) % max(array.element.size, 1)
+    if isinstance(array.element, Int | Float):
+        return subscript(array, byte)
+    field = _field(array, inside)
+    if field is not None:
+        return f"{_record(array, byte)}.{field}"
+    return f"{subscript(array, byte)} at byte {inside}" if inside else subscript(array, byte)
+
+
+def _record(array: Array, byte: int) -> str:
+    """The record, which is an object of its own or an element."""
+    return array.name if array.shape == (1,) else subscript(array, byte)
+
+
+def _field(array: Array, inside: int) -> str | None:
+    """The field of the array's records that begins at this byte, or the element of one that is an array."""
+    for part in array.parts:
+        index, rest = divmod(inside - part.offset, max(part.size, 1))
+        if rest == 0 and 0 <= index < (1 if part.count is None else part.count):
+            return part.name if part.count is None else f"{part.name}[{index}]"
+    return None
 
 
 def _contents(cells: tuple[tuple[tuple[Array, int], float], ...]) -> str:
@@ -74,11 +97,13 @@ def _contents(cells: tuple[tuple[tuple[Array, int], float], ...]) -> str:
 
 
 def _cell(array: Array, byte: int, value: float) -> str:
-    inside = byte % max(array.element.size, 1)
-    name = f"`{subscript(array, byte)}`"
+    told, inside = _number(value), byte % max(array.element.size, 1)
     if isinstance(array.element, Int | Float):
-        return f"{name} == {_number(value)}"
-    told = _number(value)
+        return f"`{subscript(array, byte)}` == {told}"
+    field = _field(array, inside)
+    if field is not None:
+        return f"`{_record(array, byte)}.{field}` == {told}"
+    name = f"`{subscript(array, byte)}`"
     return f"{name} holds {told} at byte {inside}" if inside else f"{name} begins with {told}"
 
 
@@ -119,6 +144,9 @@ def race(
 
 def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
     """A race of which nobody has seen two threads meet."""
+    if actions[0] == actions[1]:
+        together = _SINGULAR.sub(r"\1", actions[0], count=1)
+        return f"possible {kind.value} race on {array}: two threads {together}"
     return f"possible {kind.value} race on {array}: one thread {actions[0]} while another {actions[1]}"
 
 
@@ -130,6 +158,8 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     """
     texts = sorted(set(expressions), key=len, reverse=True)
     shortened = message
+    if len(shortened) > LONGEST:
+        shortened = message = message.replace(_SAME, _SAME_BRIEFLY)
     for width in _WIDTHS:
         if len(shortened) <= LONGEST:
             return shortened
@@ -187,6 +217,8 @@ _BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same
             _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
             _BETWEEN_BLOCKS: _BETWEEN_BLOCKS, _IN_A_CLUSTER: "no cluster.sync() between"}  # fmt: skip
 """What is missing, in few words, for messages that are too long."""
+_SAME = " (both write the same value)"
+_SAME_BRIEFLY = " (the same value)"
 
 
 def remedy(
@@ -320,7 +352,7 @@ def ending(
         return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
-    alike = " (both write the same value)" if same else ""
+    alike = _SAME if same else ""
     depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
     block = None if launch is None else launch.block
     if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:

@@ -47,10 +47,10 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
             continue
         seen.add(access.site)
         values = {p.args[0]: arguments[p.args[0]] for p in query.parameters(formula)}
-        place = words.subscript(access.array, start)
+        place, extent = words.subscript(access.array, start), size // max(access.array.element.size, 1)
         yield Diagnosis(
             Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
-            f"{words.thread(thread.tid)} reaches {place}, outside its {size} bytes",
+            f"{words.thread(thread.tid)} reaches {place}, outside its {extent} elements",
             query.kernel.name, access.site, conditions=needed_condition(formula, query), launch=launch,
             witness=Witness(
                 (thread.tid, thread.tid), None, access.array.name, words.element(access.array, start),

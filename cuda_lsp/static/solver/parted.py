@@ -20,7 +20,7 @@ from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.partings import as_decided, have_returned, only_leavers_miss
+from cuda_lsp.static.findings.partings import as_decided, decided_by, have_returned, only_leavers_miss
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.report import argument_values, model_threads
 from cuda_lsp.static.symbolic import terms as t
@@ -168,8 +168,10 @@ def _unknown_in(query: Query, barrier: BarrierEvent, shared: Level) -> str | Non
 
 def _told(query: Query, barrier: BarrierEvent, status: Status, story: str) -> Diagnosis:
     story += as_decided(query.kernel, barrier.site)
-    launch = query.where.launch
-    return Diagnosis(Code.BARRIER_DIVERGENCE, status, story, query.kernel.name, barrier.site, launch=launch)
+    return Diagnosis(
+        Code.BARRIER_DIVERGENCE, status, story, query.kernel.name, barrier.site, launch=query.where.launch,
+        parted=decided_by(query.kernel, barrier.site),
+    )  # fmt: skip
 
 
 def _named(barrier: BarrierEvent) -> str:

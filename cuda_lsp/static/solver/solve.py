@@ -261,6 +261,7 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
     for sites, finding in attempt.findings.items():
         if finding.certain and finding.conditions and sites in query.shown:
             p, facts, arguments = query.shown[sites]
+            arguments = finding.witness.arguments if finding.witness is not None else arguments
             conditions = worded(finding.conditions, p, facts, arguments, query)
             told = evolve(finding, conditions=conditions)
             if _needs_sizes_below_zero(conditions, p, facts, query):

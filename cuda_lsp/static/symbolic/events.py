@@ -8,7 +8,7 @@ protocols.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -24,6 +24,19 @@ class Held:
     array: Array
     offset: Term
     scope: Scope | None
+
+
+@frozen(eq=False)
+class Member:
+    """``holds`` when element ``index`` of a member array lies in it; ``text``: that it does, for people."""
+
+    index: Term
+    holds: Term
+    text: str
+
+    def mapped(self, rewrite: Callable[[Term], Term]) -> Member:
+        """The same of another round, or thread."""
+        return Member(rewrite(self.index), rewrite(self.holds), self.text)
 
 
 @frozen(eq=False)
@@ -47,6 +60,7 @@ class Access:
     copying: bool = False  # goes on until its copy is awaited
     team: bool = False  # by some thread of the block, which one is not told
     elementwise: bool = False  # an atomic on a vector, atomic in each element only
+    members: tuple[Member, ...] = ()  # its place is in these arrays, unless it is out of bounds
     word: bool = False  # of several elements, at a multiple of its size: elsewhere the GPU ends the kernel
 
 

@@ -96,7 +96,9 @@ def relations(summary: Summary, warp_size: int, lock_step: bool, in_clusters: bo
     if lock_step:
         block = [Relation(within=warp_size, lock_step=True), Relation(across=warp_size)]
     else:
-        sizes = sorted({group_size(b, warp_size) for b in barriers(summary.events)} - {0})
+        groups = {group_size(b, warp_size) for b in barriers(summary.events)} - {0}
+        # places in votes, also in those that nobody waits for, are of one warp
+        sizes = sorted(groups | ({warp_size} if summary.places else set()))
         block = [Relation(within=s, across=sizes[i - 1] if i else None) for i, s in enumerate(sizes)]
         block.append(Relation(across=sizes[-1] if sizes else None))
     kinds = (True, False) if in_clusters else (None,)
@@ -215,6 +217,7 @@ class _Pairing:
         mine = evolve(
             access, guard=guard, offset=t.substitute(access.offset, mapping, memo),
             size=t.substitute(access.size, mapping, memo), value=value,
+            members=tuple(x.mapped(lambda term: t.substitute(term, mapping, memo)) for x in access.members),
         )  # fmt: skip
         writes = mine.mode.writes
         work.DONE.instructions += len(opened) // _COMPARED
@@ -406,7 +409,7 @@ def _renamed(entry: _Open, put_in: Callable[[Term], Term]) -> _Open:
     a = entry.access
     moved = evolve(
         a, guard=put_in(a.guard), offset=put_in(a.offset), size=put_in(a.size),
-        value=a.value and put_in(a.value),
+        value=a.value and put_in(a.value), members=tuple(x.mapped(put_in) for x in a.members),
     )  # fmt: skip
     separators = tuple(
         evolve(s, guard=put_in(s.guard), mask=s.mask and put_in(s.mask)) for s in entry.separators

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.ir.exchanges import EXCHANGES, Alike
-from cuda_lsp.ir.program import Axis, Intrinsic
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.program import Axis, Const, Intrinsic
+from cuda_lsp.ir.types import UINT32, Int
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
@@ -29,6 +29,8 @@ from cuda_lsp.static.symbolic.values import PointerValue, Value, settle, type_ra
 _FULL = (1 << WARP_SIZE) - 1
 _PARTS = ("__activemask", "__match_any_sync")
 _COUNTS = ("__popc", "__popcll")
+_OF_OLD = ("__ballot", "__shfl")
+"""Without a mask: of all lanes, where the whole warp comes by."""
 
 
 _Operand = Callable[[int], Term | None]
@@ -38,6 +40,9 @@ _Operand = Callable[[int], Term | None]
 def exchanged(scene: Scene, e: Intrinsic, evaluator: Evaluator) -> Value | None:
     """The value of a vote, of a count of bits below one's own, of a shuffle from one lane, or of what all
     lanes offer alike; else None."""
+
+    if e.name in _OF_OLD and of_warp(scene, scene.guard):
+        e = evolve(e, name=f"{e.name}_sync", operands=(Const(_FULL, UINT32), *e.operands))
 
     def operand(index: int) -> Term | None:
         value = evaluator.value(e.operands[index])

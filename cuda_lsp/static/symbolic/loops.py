@@ -131,6 +131,7 @@ def _probe(
     """
     saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks, walker.returned)
     events, left, iterators = walker.events, walker.left, walker.iterators
+    members = walker.members
     walker.events, walker.left = [], {}
     walker.depth += 1
     _enter(walker, loop, k, start)
@@ -146,6 +147,7 @@ def _probe(
     walker.depth -= 1
     walker.state, walker.path, walker.assumed, walker.fenced, walker.locks, walker.returned = saved
     walker.events, walker.left, walker.iterators = events, left, iterators
+    walker.members = members
     return result, ends, settled
 
 

@@ -20,7 +20,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
-from cuda_lsp.static.symbolic.events import Access, CopyEvent, Drawing, TicketEvent
+from cuda_lsp.static.symbolic.events import Access, CopyEvent, Drawing, Member, TicketEvent
 from cuda_lsp.static.symbolic.lanes import exchanged, of_warp
 from cuda_lsp.static.symbolic.scene import WAITING, Cells, Scene, memory_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
@@ -74,10 +74,30 @@ class Memory(Scene):
             guard = t.and_(self.guard, target.condition)
             if guard is not t.FALSE:
                 guard, order = t.and_(guard, self.assumed), self.number()
-                event = Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
+                event = Access(
+                    array, target.offset, size, mode, guard, site, order, scope, value, self.held,
+                    members=self._members(target.offset),
+                )  # fmt: skip
                 wide = type is not None and _is_wide(type, array)
                 self.events.append(evolve(event, word=True) if wide else event)
         return places
+
+    def _within(self, s: ir.Within) -> None:
+        """A member array of a record in global memory, where nothing else tells of what leaves it."""
+        value, index = self.evaluator().value(s.pointer), self.evaluator().integer(s.index)
+        arrays = [x.array for x in value.targets] if isinstance(value, PointerValue) else []
+        if arrays and all(isinstance(a, Array) and a.space is Space.GLOBAL for a in arrays):
+            inside = t.and_(t.le(t.ZERO, index), t.lt(index, t.const(s.extent)))
+            text = f"subscripts of `{s.name}` stay within its {s.extent} elements"
+            self.members += (Member(index, t.or_(t.not_(self.guard), inside), text),)
+
+    def _members(self, offset: Term) -> tuple[Member, ...]:
+        """The member arrays whose subscripts have part in an address."""
+        atoms = set(t.subterms(offset)) if self.members else set[Term]()
+        return tuple(
+            member for member in self.members
+            if (parts := {x for product in t.monomials(member.index) for x in product}) and parts <= atoms
+        )  # fmt: skip
 
     def _content(self, places: PointerValue, type: Type) -> Value:
         """What memory holds there now."""
@@ -223,7 +243,11 @@ class Memory(Scene):
     def _number_drawn(self, s: ir.Atomic, places: PointerValue, step: Term | None) -> Term:
         """What the atomic returns: for a counter, one of the numbers that it hands out."""
         name = f"atomic{self.number()}"
-        self.unknowns[name] = f"the result of an atomic on `{s.site.text}`"
+        self.unknowns[name] = (
+            f"the result of `{s.site.text}`"
+            if "(" in s.site.text
+            else f"the result of an atomic on `{s.site.text}`"
+        )
         self.tainted.add(name)
         target = places.targets[0] if len(places.targets) == 1 else None
         operands: tuple[Term, ...] = self.iterators

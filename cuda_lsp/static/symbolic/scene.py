@@ -11,7 +11,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Pointer, Type
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.events import Drawing, Event, Fact, Held, Place
+from cuda_lsp.static.symbolic.events import Drawing, Event, Fact, Held, Member, Place
 from cuda_lsp.static.symbolic.filled import Filled
 from cuda_lsp.static.symbolic.objects import WholeObjects
 from cuda_lsp.static.symbolic.terms import Level, Term
@@ -129,6 +129,7 @@ class Scene:
     state: State = field(factory=State)
     path: Term = t.TRUE
     assumed: Term = t.TRUE
+    members: tuple[Member, ...] = ()
     events: list[Event] = field(factory=list[Event])
     iterators: tuple[Term, ...] = ()
     facts: dict[str, Fact] = field(factory=dict[str, Fact])

@@ -85,6 +85,8 @@ class Walker(Memory):
                 self.state.alive = t.FALSE
             case ir.Assume():
                 self.assumed = t.and_(self.assumed, t.or_(t.not_(self.guard), self._condition(s.condition)))
+            case ir.Within():
+                self._within(s)
             case ir.Incomplete():
                 self._incomplete(s)
 

@@ -13,8 +13,10 @@ from cuda_lsp.static.solver.tactics import (
     cases,
     common,
     digits,
+    divided,
     masks,
     meetings,
+    members,
     models,
     one_to_one,
     overflow,
@@ -50,6 +52,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
+    (members.within_their_arrays(_OF_ADDRESSES),),
     (
         models.already_shown,
         models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
@@ -62,6 +65,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         common.for_group((plain.refuted,)),
         plain.refuted,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
+        divided.by_something((*_CHEAP, plain.refuted)),
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left

@@ -31,10 +31,16 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 
 
 def already_shown(pair: OpenPair) -> Shown | None:
-    """What is certain of these places needs no second finding."""
+    """What is certain of these places needs no second finding; but threads of two warps tell more than lanes.
+
+    That lanes of one warp meet may be lock step, which a ``__syncwarp()`` mends: other threads are none.
+    """
     known = pair.known
-    certain = known is not None and known.certain and not known.same_value
-    return Shown(known) if known is not None and certain else None
+    if known is None or not known.certain or known.same_value:
+        return None
+    relation = pair.p.pair.relation
+    worse = known.lanes_only and relation.same_block and relation.across is not None
+    return None if worse else Shown(known)
 
 
 def replayed_unless(proof: Tactic) -> Tactic:
