@@ -124,6 +124,8 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
             *site.sized,
             *site.fields.items(),
             *site.computed.items(),
+            *site.computed_fields.items(),
+            *site.shared_fields.items(),
             *site.pointed,
             *site.types.items(),
             site.passed,

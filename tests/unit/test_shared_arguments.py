@@ -194,7 +194,8 @@ CARVED = "float* a = (float*)work; int* b = (int*)(a + s); float* c = (float*)(b
         (f"{CARVED} k<<<1, 32>>>(a, c, n);", True),
         ("auto b = reinterpret_cast<int*>(d + s); k<<<1, 32>>>(d, b, n);", True),
         ("auto b = (int*)d + s; k<<<1, 32>>>(d, b, n);", True),
-        ("k<<<1, 32>>>(d, (int*)(d + n), n);", True),
+        ("k<<<1, 32>>>(d, (int*)(d + s), n);", True),
+        ("k<<<1, 32>>>(d, (int*)(d + n), n);", False),  # exactly so far: the sizes of both are one
         (f"{CARVED} s = 4; k<<<1, 32>>>(a, b, n);", False),  # nobody knows how far
         ("int* b = (int*)d; k<<<1, 32>>>(d, b, n);", False),  # at one place
         ("int* b = (int*)(d + 4); k<<<1, 32>>>(d, b, n);", False),

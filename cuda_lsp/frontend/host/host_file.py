@@ -29,6 +29,7 @@ class HostFile:
     ) -> None:
         self.path = path
         self.host = host_text(text)
+        self._headers = headers
         self.headers = [file.text for file in headers]
         self._whole = whole
         self.constants = HostConstants(self.host, headers, read.doubtful)
@@ -42,7 +43,8 @@ class HostFile:
     @cached_property
     def pointers(self) -> HostPointers:
         """Its pointer variables."""
-        return HostPointers(self.host)
+        headers = [(file.text, file.functions) for file in self._headers]
+        return HostPointers(self.host, self.constants.functions, headers)
 
     @cached_property
     def _line_ends(self) -> list[int]:

@@ -193,6 +193,10 @@ class HostFunctions:
         """The functions of this name."""
         return iter(self._by_name.get(name, ()))
 
+    def used(self) -> Iterable[str]:
+        """The names that stand before parentheses."""
+        return self._uses.keys()
+
     def lent(self, known: Iterable[HostFunctions]) -> Mapping[str, Sequence[int]]:
         """Where variables are passed to functions (of these texts) that may write to them, by name."""
         found: dict[str, list[int]] = {}

@@ -6,13 +6,19 @@ launch, and the assignments in its scope, give it one. Of one that gets several 
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.called_pointers import CalledPointers, parts_of_record
 from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.record_writes import writes_to_record
+from cuda_lsp.frontend.host.structures import Field, fields_of
 from cuda_lsp.frontend.host.text import HostText, by_name, split_arguments
 
 _NAME = r"[A-Za-z_]\w*"
@@ -35,8 +41,10 @@ _TYPED = re.compile(
     rf"\s?(?:const\s?)?\*\s?(?:const\s|__restrict__\s)?({_NAME})"
 )
 _SYMBOL = re.compile(rf"\bcudaGetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_NAME})\s?,\s?({_NAME})\s?\)")
-_RECORD = re.compile(rf"\b{_NAME}\s({_NAME})\s?(?:=\s?(?:{_NAME}\s?)?)?\{{([^{{}};]{{1,1000}})\}}\s?;")
-_DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
+_RECORD = re.compile(
+    rf"\b(?P<type>{_NAME})\s(?P<name>{_NAME})\s?(?:=\s?(?P<made>{_NAME}\s?)?)?\{{(?P<parts>[^{{}};]{{1,1000}})\}}\s?;"
+)
+_DECLARED_AS = re.compile(rf"(?<!\w)({_NAME})\s({_NAME})\s?(?==(?!=)|;)")
 _ELEMENT = re.compile(r"\[(\w+)\]\Z")
 _LOOP = re.compile(r"\bfor\s?\([^;{}]{0,400};[^;{}]{0,400};([^;{}]{0,400})\)\s?\Z")
 _LONGEST_HEADER = 400
@@ -59,8 +67,15 @@ class Held:
 class HostPointers:
     """The pointer variables of one file."""
 
-    def __init__(self, text: HostText) -> None:
+    def __init__(
+        self,
+        text: HostText,
+        functions: HostFunctions,
+        headers: Sequence[tuple[HostText, HostFunctions]] = (),
+    ) -> None:
         self._text = text
+        self._called = CalledPointers(text, functions, self, [(own, _told(t, own)) for t, own in headers])
+        self._structures: dict[str, list[Field] | None] = {}
         self._braces = text.braces
         self._plain = plain = text.plain
         declared: dict[str, list[tuple[int, int]]] = {}
@@ -79,16 +94,25 @@ class HostPointers:
                 values.setdefault(match[1].replace(" ", ""), []).append((match.end(), match[2]))
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
+        self._typed = {(match[2], match[1]) for match in _DECLARED_AS.finditer(plain)}
         self._moved = _places_of(_MOVED, plain)
         self._lessened = _places_of(_LESSENED, plain)
         lists = [match.span() for match in pointer_lists(plain, 0, len(plain))]
-        self._lent = _places_of(_LENT, plain, lists)
+        self._lent: Mapping[str, Sequence[int]] = {}
         self._symbols = by_name(_SYMBOL, plain)
-        self._records = by_name(_RECORD, plain)
+        self._records: dict[str, list[re.Match[str]]] = {}
+        for match in _RECORD.finditer(plain):
+            self._records.setdefault(match["name"], []).append(match)
         self._types: dict[str, set[str]] = {}
         for match in _TYPED.finditer(plain):
             self._types.setdefault(match[2], set()).add(match[1])
         self._swapped = _places_of(_SWAPPED, plain)
+        self._filled = list(self._called.filled())
+        for store in self._filled:
+            self._values.setdefault(store.target, []).append((store.place, store.value))
+        for store in self._filled:
+            self._values[store.target].sort()
+        self._lent = _places_of(_LENT, plain, sorted({*lists, *(store.lent for store in self._filled)}))
 
     def held(self, name: str, at: int) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it."""
@@ -96,6 +120,8 @@ class HostPointers:
         own = [(p, value) for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]]
         own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
         found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
+        found = found or dict.fromkeys(self._of_record(name, at), at)
+        found = {made: p for value, p in found.items() for made in self._called.returned(value)}
         root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
         if not found or _within(self._lent.get(root), scope):
             return None
@@ -114,15 +140,72 @@ class HostPointers:
     def fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
         """What fields of a record may hold at a place: by name, or by position where it is made."""
         made = [m for m in self._records.get(name, ()) if m.end() <= at <= self._braces.end(m.start())]
-        for index, part in enumerate(split_arguments(made[-1][2]) if made else ()):
-            named = _DESIGNATED.match(part)
-            yield (named[1], named[2]) if named is not None else (index, part)
+        if made:
+            yield from _parts(f"{{{made[-1]['parts']}}}")
+        first, last = self._scope(name, at)
+        for place, value in self._values.get(name, ()):
+            if first <= place <= min(last, at):
+                yield from itertools.chain.from_iterable(map(_parts, self._called.returned(value)))
         for field, values in self._values.items():
             if field.startswith(f"{name}."):
-                first, last = self._scope(name, at)
                 yield from (
                     (field.removeprefix(f"{name}."), v) for p, v in values if first <= p <= min(last, at)
                 )
+
+    @property
+    def called(self) -> CalledPointers:
+        """What the functions of the file make of pointers."""
+        return self._called
+
+    def returned(self, text: str) -> list[str]:
+        """What a call may return, in the caller's words; the text itself where it is no call of this file."""
+        return self._called.returned(text)
+
+    def structure(self, type_: str) -> list[str]:
+        """The names of a plain structure's fields, in order; of others none."""
+        if type_ not in self._structures:
+            self._structures[type_] = fields_of(self._text, type_)
+        return [name for name, _ in self._structures[type_] or []]
+
+    def fields_by_call(self, name: str, at: int) -> Iterator[str]:
+        """The fields of a variable that one call made, and that only its fields' names are used of since."""
+        first, last = self._scope(name, at)
+        made = [(p, value) for p, value in self._values.get(name, ()) if first <= p <= min(last, at)]
+        if len(made) != 1 or any(store.target.startswith(f"{name}.") for store in self._filled):
+            return
+        (place, value), values = made[0], self._called.returned(made[0][1])
+        record = parts_of_record(values[0]) if len(values) == 1 and values[0] != value else None
+        if record is None or writes_to_record(self._plain, name, place, at + 1) is None:
+            return
+        names = self.structure(record[0] or next(self._types_of(name), ""))
+        for key, _ in record[1]:
+            if isinstance(key, str) or key < len(names):
+                yield key if isinstance(key, str) else names[key]
+
+    def only_value(self, name: str, at: int) -> str | None:
+        """The one value of a variable at a place, which nothing has changed since."""
+        held = self.held(name, at)
+        return held.values[0] if held is not None and len(held.values) == 1 and not held.moved else None
+
+    def _of_record(self, name: str, at: int) -> Iterator[str]:
+        """What a field of a record is made of."""
+        record, dot, field = name.partition(".")
+        if not dot or not record.isidentifier():
+            return
+        fields = [known for type_ in self._types_of(record) for known in self.structure(type_)]
+        for key, value in self.fields(record, at):
+            if key == field or (isinstance(key, int) and fields[key : key + 1] == [field]):
+                yield value
+
+    def _types_of(self, record: str) -> Iterator[str]:
+        """The structures that a variable of this name may be."""
+        named = {m["type"] for m in self._records.get(record, ())} | {
+            t for n, t in self._typed if n == record
+        }
+        for value in (v for _, v in self._values.get(record, ()) if "auto" in named):
+            named |= {made[0] for text in self.returned(value) if (made := parts_of_record(text)) and made[0]}
+        known = [type_ for type_ in named if self.structure(type_)]
+        yield from known if len(known) == 1 else []
 
     def type_of(self, name: str) -> str | None:
         """What it points to, where all declarations of the name agree."""
@@ -161,6 +244,16 @@ class HostPointers:
                 body = brace
             brace = self._braces.begin(brace - 1)
         return body, self._braces.closing.get(body, at)
+
+
+def _told(text: HostText, functions: HostFunctions) -> Callable[[], CalledPointers]:
+    """Who tells what the functions of a header do, made when one of them is called."""
+    return cache(lambda: HostPointers(text, functions).called)
+
+
+def _parts(text: str) -> list[tuple[str | int, str]]:
+    made = parts_of_record(text)
+    return made[1] if made is not None else []
 
 
 def _declarators(text: str) -> Iterator[tuple[str, str | None]]:

@@ -86,13 +86,16 @@ def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict
     names = kernel.parameters
     found: dict[str, SharedBuffer] = {}
     for site in _sites_of(kernel, sites):
-        for position, shared in site.shared.items():
-            if position >= len(names) or any(p >= len(names) for p in site.arguments):
+        told = [(f"#{position}", shared) for position, shared in site.shared.items()]
+        told += [(f"#{i}.{name}", shared) for (i, name), shared in site.shared_fields.items()]
+        for place, shared in told:
+            name = named(place, names)
+            if not isinstance(name, str) or any(p >= len(names) for p in site.arguments):
                 continue
             here = shared.named(names)
-            known = found.setdefault(names[position], here)
+            known = found.setdefault(name, here)
             if known != here:
-                found[names[position]] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
+                found[name] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
     return found
 
 

@@ -36,7 +36,8 @@ class LaunchSite:
     ``extents``: arguments that are the block's extent, whatever that is: position → axis.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``shared``: arguments that point into the buffer of an earlier one, by position.
+    ``shared``: arguments that point into the buffer of an earlier one, by position; ``shared_fields``: of
+    records, by position and name.
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
@@ -60,6 +61,7 @@ class LaunchSite:
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
     shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
+    shared_fields: Mapping[tuple[int, str], SharedBuffer] = field(factory=dict[tuple[int, str], SharedBuffer])
     block_axes: Extents = (None, None, None)
     left_out: bool = False
     conditions: tuple[str, ...] = ()

@@ -54,6 +54,7 @@ from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
+from cuda_lsp.frontend.host.shared_fields import by_field, record_fields
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
 from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
 from cuda_lsp.frontend.host.wrapped_launches import (
@@ -328,7 +329,8 @@ class _Reader:
             made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
             conditions=self._conditions(launch, at, given.taken),
-            shared=self._shared(launch, at),
+            shared=self._shared(launch, at)[0],
+            shared_fields=self._shared(launch, at)[1],
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
@@ -387,18 +389,26 @@ class _Reader:
             (pointed, at, *launch.arguments), lambda: pointed(self._file.pointers, launch.arguments, at)
         )
 
-    def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
+    def _shared(
+        self, launch: Written, at: int
+    ) -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
         constants = self._file.constants
-        return self._once(
-            (shared_buffers, at, *_written_as(launch)),
-            lambda: shared_buffers(
-                launch.arguments,
+
+        def told() -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
+            fields = record_fields(self._file.pointers, self._file.fields, launch.arguments, at)
+            every = (*launch.arguments, *(field.text for field in fields))
+            found = shared_buffers(
+                every,
                 lambda text: constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
                 self._file.pointers.type_of,
                 lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
-            ),
-        )
+                self._file.pointers.returned,
+                lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
+            )
+            return by_field(found, fields, len(launch.arguments))
+
+        return self._once((shared_buffers, at, *_written_as(launch)), told)
 
     def _fields(self, launch: Written, at: int) -> tuple[PassedField, ...]:
         return self._once(

@@ -18,7 +18,9 @@ from attrs import frozen
 from cuda_lsp.frontend.host.fresh_tensors import FreshTensors
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.known_values import Given
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.record_writes import Write, writes_to_record
+from cuda_lsp.frontend.host.structures import Field, fields_of
+from cuda_lsp.frontend.host.text import split_arguments
 
 _NAME = r"[A-Za-z_]\w*"
 _PARTS = r"(?:[^{};]|\{[^{};]{0,200}\}){0,1000}"
@@ -30,26 +32,10 @@ _RECORD = re.compile(
     rf"\s?(?<!\w)({_NAME})\s?(?:(?=[;,])|(?:=\s?(?:{_NAME}\s?)?)?\{{({_PARTS})\}}\s?(?=[;,]))"
 )
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
-_FIELD = re.compile(rf"\s?\.\s?({_NAME})")
-_ELEMENT = re.compile(r"\s?\[\s?([^\[\];{}]{1,200}?)\s?\]")
-_ASSIGNED = re.compile(r"\s?=(?!=)\s?([^;{}]{1,200});")
-_OTHERWISE = re.compile(r"\s?([\[.(]|(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
-_STATEMENT_ENDS = (";", "{", "}")
-_CHANGED = re.compile(r"(?:(?<!&)&|\+\+|--)\s?\Z")
-_LAUNCHED = re.compile(r">>>\s?\Z")
-_DECLARED = re.compile(rf"\A[\s*&]*({_NAME})\s?(\[[^\[\]]*\])?\s?(?:=[^=]*)?\Z")
-_FUNCTION = re.compile(r"\)\s?(?:(?:const|noexcept|override|final)\s?){0,3}\Z")
-_OTHER_WORDS = re.compile(r"\b(?:private|protected|public|static|using|typedef|union|struct|enum)\b|#")
 _NO_RECORDS = {
     "return", "delete", "throw", "else", "case", "goto", "new", "using", "typename", "auto", "void", "bool",
     "char", "short", "int", "long", "signed", "unsigned", "float", "double", "size_t", "dim3",
 }  # fmt: skip
-_Field = tuple[str, bool]
-"""The name, and whether it is an array."""
-Write = tuple[str | None, int]
-"""What is written, None: nobody knows, and where."""
-_LONGEST = 2000
-"""Characters of a structure that is read."""
 
 
 @frozen
@@ -90,7 +76,7 @@ class PassedFields:
         for name, record in _records(self._text.plain):
             self._records.setdefault(name, []).append(record)
         self._tensors = FreshTensors(constants)
-        self._structures: dict[str, list[_Field] | None] = {}
+        self._structures: dict[str, list[Field] | None] = {}
         self._written: dict[int, Mapping[str, Write] | None] = {}  # by the place of the declaration
 
     def of(self, arguments: Sequence[str], at: int) -> tuple[PassedField, ...]:
@@ -128,7 +114,7 @@ class PassedFields:
             return
         place = record.place
         if place not in self._written:
-            self._written[place] = _writes(self._text.plain, name, record.end, function.end)
+            self._written[place] = writes_to_record(self._text.plain, name, record.end, function.end)
         writes = self._written[place]
         if writes is None or not self._constants.comes_by(place, at):
             return
@@ -147,7 +133,7 @@ class PassedFields:
             yield from ((named[1], named[2]) for named in designated if named is not None)
         elif parts:
             if type_ not in self._structures:
-                self._structures[type_] = _fields(self._text, type_)
+                self._structures[type_] = fields_of(self._text, type_)
             for (field, is_array), part in zip(self._structures[type_] or (), parts, strict=False):
                 inner = part.strip()
                 if inner.startswith("{") != is_array:
@@ -158,54 +144,10 @@ class PassedFields:
                     yield from ((f"{field}[{i}]", v) for i, v in enumerate(split_arguments(inner[1:-1])))
 
 
-def _writes(plain: str, name: str, begin: int, end: int) -> Mapping[str, Write] | None:
-    """By field: what is assigned last, None where that is not plain. None: anything may be written."""
-    found: dict[str, Write] = {}
-    for use in re.compile(rf"(?<![\w.>:]){name}\b").finditer(plain, begin, end):
-        changed = _CHANGED.search(plain, max(0, use.start() - 4), use.start()) is not None
-        field = _FIELD.match(plain, use.end())
-        if field is None:
-            if changed or not _is_launched(plain, use.start()):
-                return None
-            continue
-        element = _ELEMENT.match(plain, field.end())
-        behind = field.end() if element is None else element.end()
-        assigned, other = _ASSIGNED.match(plain, behind), _OTHERWISE.match(plain, behind)
-        if other is not None and other[1] == "(":
-            return None  # a function of the record
-        before = plain[max(0, use.start() - 2) : use.start()].rstrip()[-1:]
-        which = f"{field[1]}[{element[1]}]" if element is not None and element[1].isdigit() else field[1]
-        if assigned is not None and before in _STATEMENT_ENDS:
-            found[which] = (assigned[1] if element is None or which != field[1] else None, use.start())
-        elif changed or other is not None:
-            found[field[1]] = (None, use.start())
-        elif element is None:
-            found[f"{field[1]}[]"] = (None, use.start())  # an array is lent
-    return found
-
-
 def _is_part(field: str, writes: Mapping[str, Write]) -> bool:
     """Whether it is an element of an array that is written, or lent, as a whole."""
     array, bracket, _ = field.partition("[")
     return bool(bracket) and (array in writes or f"{array}[]" in writes)
-
-
-def _is_launched(plain: str, place: int) -> bool:
-    """Whether a name is an argument of a launch, which copies it."""
-    depth = 0
-    for opening in range(place - 1, max(0, place - _LONGEST), -1):
-        match plain[opening]:
-            case ";" | "{" | "}":
-                return False
-            case ")":
-                depth += 1
-            case "(" if depth:
-                depth -= 1
-            case "(":
-                return _LAUNCHED.search(plain, max(0, opening - 4), opening) is not None
-            case _:
-                pass
-    return False
 
 
 def _records(plain: str) -> Iterator[tuple[str, _Record]]:
@@ -217,37 +159,3 @@ def _records(plain: str) -> Iterator[tuple[str, _Record]]:
             if plain[match.end()] == ";":
                 break
             at = match.end() + 1
-
-
-def _fields(text: HostText, type_: str) -> list[_Field] | None:
-    """The fields of a structure in their order; None where it is more than they."""
-    heads = list(re.compile(rf"\bstruct\s{type_}\s?([:{{])").finditer(text.plain))
-    opening = heads[0].end() - 1 if len(heads) == 1 and heads[0][1] == "{" else -1
-    closing = text.braces.closing.get(opening, -1)
-    if not 0 <= opening < closing < opening + _LONGEST:
-        return None
-    found: list[_Field] = []
-    for piece, has_body in _statements(text, opening + 1, closing):
-        if _OTHER_WORDS.search(piece) or re.search(rf"\b{type_}\s?\(", piece):
-            return None
-        if has_body and _FUNCTION.search(piece):
-            continue
-        first, *others = split_arguments(piece)
-        _, _, last = re.sub(r"=.*", "", first, flags=re.S).strip().rpartition(" ")
-        for declarator in (last, *others) if piece.strip() else ():
-            name = _DECLARED.match(declarator)
-            if name is None:
-                return None
-            found.append((name[1], name[2] is not None))
-    return found
-
-
-def _statements(text: HostText, begin: int, end: int) -> Iterator[tuple[str, bool]]:
-    """The statements of a structure, and whether a body in braces follows, which is left out."""
-    start = at = begin
-    while at < end:
-        if text.plain[at] in "{;":
-            yield text.plain[start:at], text.plain[at] == "{"
-            at = text.braces.closing.get(at, at)
-            start = at + 1
-        at += 1

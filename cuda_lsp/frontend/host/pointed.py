@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.called_pointers import parts_of_record
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.shared_arguments import choices, parts_of_pointer
-from cuda_lsp.frontend.host.text import split_arguments
 
-_MADE = re.compile(r"\A(?:[A-Za-z_][\w:]*\s?)?\{([^{}]*)\}\Z", re.S)
 _NAME = re.compile(r"\A[A-Za-z_]\w*\Z")
 _MOST_STEPS = 8
 _MOST = 64
@@ -43,12 +42,13 @@ def pointed(pointers: HostPointers, arguments: Sequence[str], at: int) -> tuple[
 
 
 def _places(pointers: HostPointers, argument: str, at: int) -> Iterator[tuple[str | int | None, str]]:
-    made = _MADE.match(argument)
-    if made is not None:
-        yield from enumerate(split_arguments(made[1]))
-        return
-    fields = list(pointers.fields(argument, at)) if _NAME.match(argument) else []
-    yield from fields or [(None, argument)]
+    for text in pointers.returned(argument):
+        made = parts_of_record(text)
+        if made is not None:
+            yield from made[1]
+            continue
+        fields = list(pointers.fields(text, at)) if _NAME.match(text) else []
+        yield from fields or [(None, text)]
 
 
 def _buffers(pointers: HostPointers, text: str, at: int, steps: int) -> Iterator[str]:
@@ -63,5 +63,5 @@ def _buffers(pointers: HostPointers, text: str, at: int, steps: int) -> Iterator
         if held is None:
             yield symbol or base
         else:
-            for value in held.values:
-                yield from _buffers(pointers, value, at, steps - 1)
+            told = [b for value in held.values for b in _buffers(pointers, value, at, steps - 1)]
+            yield from told or [base]

@@ -21,11 +21,16 @@ _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\
 _WHOLE = re.compile(rf"\A{_PLACE}\Z")
 _POINTED = r"(?:(?:const|unsigned|struct)\s)*([A-Za-z_][\w:]*)(?:\sconst)?\s?\*+(?:\s?const)?\s?"
 _CAST = re.compile(rf"\A\(\s?{_POINTED}\)\s?|\A(?:reinterpret|static|const)_cast\s?<\s?{_POINTED}>\s?(?=\()")
+_NAMED_CAST = re.compile(
+    rf"\b(?:reinterpret|static|const)_cast\s?<\s?({_POINTED})>\s?\(\s?({_PLACE}|\({_POINTED}\)\s?{_PLACE})\s?\)"
+)
 _MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
 _CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
 _MOST_STEPS = 8
 """Variables of the host looked through."""
 
+TypeOf = Callable[[str], str | None]
+SizeOf = Callable[[str], int | None]
 Computed = Callable[[Polynomial], Formula | None]
 """A distance in names of the host by arguments and extents of the launch."""
 
@@ -44,7 +49,8 @@ class SharedBuffer:
 
     ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation; or of sizes,
     where the elements are of another type than those of the earlier one.
-    In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets), later by name.
+    In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets; ``#2.n``: a field of a
+    record), later by name.
     """
 
     first: int | str
@@ -53,7 +59,8 @@ class SharedBuffer:
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
-        first = names[self.first] if isinstance(self.first, int) else self.first
+        called = named(self.first if isinstance(self.first, str) else f"#{self.first}", names)
+        first = called if isinstance(called, str) else self.first
         return evolve(self, first=first, offset=None if self.offset is None else named(self.offset, names))
 
 
@@ -61,7 +68,8 @@ class SharedBuffer:
 class _Begin:
     """Where an argument begins in its buffer.
 
-    ``own_units``: the offset counts elements of the buffer. ``exact``: the sizes are those of the launch.
+    ``own_units``: the offset counts elements of the buffer; ``unit``: elements of so many bytes, where that
+    is known, and what is pointed to is as large. ``exact``: the sizes are those of the launch.
     """
 
     position: int
@@ -69,45 +77,54 @@ class _Begin:
     casts: tuple[str, ...]
     own_units: bool
     exact: bool
+    unit: int | None = None
 
 
 def shared_buffers(
     arguments: Sequence[str],
     integer: Callable[[str], int | None],
     held: Callable[[str], Held | None] = lambda name: None,
-    type_of: Callable[[str], str | None] = lambda name: None,
+    type_of: TypeOf = lambda name: None,
     computed: Computed = _nobody_computes,
+    returned: Callable[[str], Sequence[str]] = lambda text: [text],
+    size_of: SizeOf = lambda type_: None,
 ) -> Mapping[int, SharedBuffer]:
     """Positions of arguments that point into the buffer of an earlier one.
 
     ``integer``: of constant text. ``held``: what a variable of the host may hold. ``type_of``: to what it
-    points. ``computed``: of what the host has made sizes between two places.
+    points. ``computed``: of what the host has made sizes between two places. ``returned``: by a call.
+    ``size_of``: a type, in bytes.
     """
     found: dict[int, SharedBuffer] = {}
     begun: dict[str, _Begin] = {}
     several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
-        parts = parts_of_pointer(text, type_of)
+        made = returned(text)
+        parts = parts_of_pointer(made[0], type_of) if len(made) == 1 else None
         if parts is None:
-            several[position] = choices(text)
+            several[position] = [c for value in made for c in choices(value)]
             continue
         base, moved, casts = parts
         exact = True
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
+        unit = _unit(base, casts, type_of, size_of)
         for _ in range(_MOST_STEPS):
             known = held(base)
             inner = [parts_of_pointer(v, type_of) for v in known.values] if known is not None else []
             if known is None or len(inner) != 1 or inner[0] is None:
                 several[position] = [c for v in known.values for c in choices(v)] if known else []
                 break
+            untyped = not casts and type_of(base) is None  # as its value is
             base, step, before = inner[0]
+            within = _unit(base, before, type_of, size_of)
+            unit = within if untyped else unit if step == "0" or unit == within else None
             casts, own_units = (*before, *casts), own_units and (not before or step == "0")
             behind = _offset(step, texts, integer) if known.lessened or not known.moved else None
             exact = exact and (not known.moved or step == "0")
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         base, certain = _known_as(base, begun)
-        here = _Begin(position, offset, casts, own_units, exact)
+        here = _Begin(position, offset, casts, own_units, exact, unit)
         first = begun.setdefault(base, here)
         if first is not here and not certain:
             found[position] = SharedBuffer(first.position, None)
@@ -130,13 +147,27 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
         return SharedBuffer(first.position, None)
     exact = here.exact and first.exact
     apart = added(here.offset, first.offset, -1)
-    if exact and here.own_units and first.own_units:
+    own_units = here.own_units and first.own_units
+    one_unit = own_units and here.casts == first.casts
+    if here.unit is not None and first.unit is not None:
+        one_unit = here.unit == first.unit
+    if exact and (one_unit or (own_units and not apart)):
         told = _of_arguments(apart)
         told = computed(apart) if told is None else told
         if told is not None:
             return SharedBuffer(first.position, told)
     pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
     return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
+
+
+def _unit(base: str, casts: tuple[str, ...], type_of: TypeOf, size_of: SizeOf) -> int | None:
+    """The size of what a place, and all that it is cast to, are made of; None: it is not one size.
+
+    Nothing is counted in elements of ``void``.
+    """
+    own = type_of(base)
+    sizes = {size_of(type_) for type_ in (own or "", *casts) if type_ != "void"}
+    return next(iter(sizes)) if len(sizes) == 1 else None
 
 
 def _known_as(base: str, begun: Iterable[str]) -> tuple[str, bool]:
@@ -165,7 +196,7 @@ def parts_of_pointer(
 
     Casts to what it has anyway are left out: without any, the offset counts elements of the buffer.
     """
-    text, cast = _without_casts(_plain(text))
+    text, cast = _without_casts(_NAMED_CAST.sub(r"(\1)\3", _plain(text)))
     if _WHOLE.match(text):
         return text, "0", _casts(text, type_of, cast)
     if text.startswith("&") and text.endswith("]"):
@@ -178,7 +209,7 @@ def parts_of_pointer(
         return None
     base = moved[1].strip()
     counted = (inner[1] or inner[2]) if inner is not None else None
-    return base, moved[3] if moved[2] == "+" else f"-({moved[3]})", _casts(base, type_of, counted, cast)
+    return base, moved[3] if moved[2] == "+" else f"-{moved[3]}", _casts(base, type_of, counted, cast)
 
 
 def _casts(base: str, type_of: Callable[[str], str | None], *casts: str | None) -> tuple[str, ...]:

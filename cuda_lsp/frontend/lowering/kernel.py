@@ -23,7 +23,7 @@ from cuda_lsp.frontend.lowering.members_read import with_members
 from cuda_lsp.frontend.lowering.output import Restart, Steps
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
-from cuda_lsp.frontend.lowering.places import Place, StaticPlace
+from cuda_lsp.frontend.lowering.places import Place, RecordPlace, StaticPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.statements import not_compiled, statement
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
@@ -189,7 +189,16 @@ def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLa
 
 
 def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:
-    """A pointer parameter that every launch points into an earlier one's buffer, so many elements behind."""
+    """A pointer parameter that every launch points into an earlier one's buffer, so many elements behind.
+
+    Of a record the fields.
+    """
+    if isinstance(place, RecordPlace):
+        for field in info.fields:
+            inner = place.fields[field.key]
+            inner = _in_shared_buffer(low, f"{name}.{field.name}", field.type, inner, found)
+            place.fields[field.key] = inner
+        return place
     shared = low.launched.shared.get(name)
     anchor = low.arrays.get(f"parameter {shared.first}") if shared is not None else None
     if shared is None or anchor is None or not isinstance(place, StaticPlace) or not info.is_pointer:
@@ -210,20 +219,36 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
 def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
     reason = "a launch points both into one buffer, and how far apart they are is not known"
-    for what in (*_written_pairs(low, low.overlapping), *_written_together(low)):
+    for what in dict.fromkeys((*_written_pairs(low, low.overlapping), *_written_together(low))):
         low.emit(Incomplete(what, reason, Site(low.home)))
 
 
 def _written_together(low: Lowering) -> Iterator[str]:
     """Places of parameters that a launch may point to one buffer, of which one is written, for people."""
     written = written_arrays(low.out)
-    touched = {root_array(pointer) for s in walk(low.out) for pointer in pointers(s)}
+    touched = _touched(low)
     for pair in low.launched.one_buffer:
+        if _are_pieces(low, pair):
+            continue  # taken for granted, and told
         here, there = (list(_arrays_at(low, place)) for place in pair)
         for one, other in itertools.product(here, there):
             met = None in touched or {one, other} <= touched
             if one is not other and met and not written.isdisjoint({one, other, None}):
                 yield f"`{one.name}` and `{other.name}`"
+
+
+def _are_pieces(low: Lowering, pair: tuple[PassedPlace, PassedPlace]) -> bool:
+    """Whether both are said to be pieces of one buffer."""
+    one, other = (_name_of(low, place) for place in pair)
+    return low.pieces.get(one, one) == low.pieces.get(other, other)
+
+
+def _name_of(low: Lowering, place: PassedPlace) -> str:
+    name, field = place
+    fields = low.record_fields.get(name, ())
+    if isinstance(field, int):
+        field = fields[field] if field < len(fields) else "?"
+    return name if field is None else f"{name}.{field}"
 
 
 def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[Array]:
@@ -264,12 +289,20 @@ def _is_of(key: str, name: str) -> bool:
 
 
 def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:
-    """Those pairs of parameters of which one is written, for people."""
-    written = written_arrays(low.out)
+    """Those pairs of parameters that are used, and of which one is written, for people."""
+    if not pairs:
+        return
+    written, touched = written_arrays(low.out), _touched(low)
     for name, first in pairs.items():
         one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
-        if one is not None and other is not None and {one, other, None} & written:
+        met = None in touched or {one, other} <= touched
+        if one is not None and other is not None and met and {one, other, None} & written:
             yield f"`{first}` and `{name}`"
+
+
+def _touched(low: Lowering) -> set[Array | None]:
+    """The arrays that the kernel uses; None: one that nobody knows."""
+    return {root_array(pointer) for s in walk(low.out) for pointer in pointers(s)}
 
 
 def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: Place) -> Place:
