@@ -78,7 +78,11 @@ def certain_races(kernel: KernelReport) -> frozenset[Race]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("case", labelled(), ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.xdist_group(case.path.stem)) for case in labelled()],
+    ids=str,
+)
 def test_the_verdict_and_every_race_are_as_labelled(case: Labelled) -> None:
     text, report = checked(case.path)
     kernels = [k for k in report.kernels if k.name.split("<")[0] == case.kernel]
