@@ -204,3 +204,17 @@ def test_rows_are_wide_beside_sizes_that_are_told_to_be_large() -> None:
 @pytest.mark.parametrize(("limit", "column"), [("row + 1", "i"), ("row", "2 * i"), ("channels", "i / 2")])
 def test_rows_that_the_program_leaves_are_not_beside_such_sizes(limit: str, column: str) -> None:
     assert of_told_sizes(limit, column).verdict is not Verdict.RACE_FREE
+
+
+TILES = """__global__ void k(float* out, int w) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i + (threadIdx.y + i / w%s) * w] = 1;
+}
+void go(float* out, int w, int n) { k<<<n, dim3(8, 8)>>>(out, w); }
+"""
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(" * 7", Verdict.RACE_FREE), ("", Verdict.RACY)])
+def test_a_column_that_is_divided_by_the_width_spans_several_rows(rows: str, expected: Verdict) -> None:
+    """Each row of tiles has eight rows of elements: seven, and the one that ``i`` itself has come to."""
+    assert verdict(TILES % rows) is expected

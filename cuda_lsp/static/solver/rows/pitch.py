@@ -224,7 +224,8 @@ def _bounded(
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
-    quotients = {x for x in t.subterms(*t.conjuncts(p.guards)) if x.op is Op.DIV and x.args[1] is pitch}
+    parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
+    quotients = {unit_of(x.args[0]) for x in parts if x.op is Op.DIV and x.args[1] is pitch}
     for counted, of in (x for column in columns for x in _counted(column, width)):
         unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
@@ -233,7 +234,7 @@ def _bounded(
         beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(of, by), free)]
         if any(pitch in named(x) for x in (*within, *beyond)):
             return True
-        if any(side(unit) and x.args[0] is unit for x in quotients):
+        if side(unit) and unit in quotients:
             return True  # who divides it by the width takes it to span several rows
     return False
 
