@@ -3,7 +3,9 @@
 ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ. Not what
 counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has fewer keys than
 elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``), along which much comes to one place.
-What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features choose) is the row's.
+What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features choose) is the row's. Where
+nothing stands beside the ids, and rows have more than what is updated (``x[id[i]] += dt * v[id[i]]``), they
+list the rows that there is work for, each once.
 A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
 """
 
@@ -49,11 +51,25 @@ def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
     Rows of several arrays may be put back by the same ids.
     """
     of_row = _told_by_row(flow, ids)
+    if _is_work_list(flow, a, ids, of_row):
+        return True
     others = [x for x in flow.accesses if not x.arrays & a.arrays and not _of_row(flow, x, ids, of_row)]
     led = any(flow.arrays_in(x.address) & of_row and not x.arrays & of_row for x in flow.accesses)
     if not led and not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
         return False
     return not any(flow.arrays_in(x.address) and not _also_put_back(flow, x, a) for x in others)
+
+
+def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:
+    """All that is read is of the rows that the ids name, or alike for all threads."""
+    read = [x for x in flow.accesses if x.mode is Mode.READ and not x.arrays & (a.arrays | ids)]
+    told = [flow.arrays_in(x.address) for x in read]
+    alike = [x.arrays <= flow.single for x in read]
+    ours = all(
+        same or (arrays and (arrays == ids or arrays <= of_row))
+        for arrays, same in zip(told, alike, strict=True)
+    )
+    return ours and ids in told
 
 
 def _told_by_row(flow: DataFlow, ids: frozenset[Array]) -> frozenset[Array]:
