@@ -218,3 +218,15 @@ void go(float* out, int w, int n) { k<<<n, dim3(8, 8)>>>(out, w); }
 def test_a_column_that_is_divided_by_the_width_spans_several_rows(rows: str, expected: Verdict) -> None:
     """Each row of tiles has eight rows of elements: seven, and the one that ``i`` itself has come to."""
     assert verdict(TILES % rows) is expected
+
+
+@pytest.mark.parametrize("row", ["1000 - i / 32", "(i / 32) ^ 1"])
+def test_rows_that_are_made_of_the_index_that_is_the_column_are_not_wider_than_it(row: str) -> None:
+    """With a pad of 32 a row's index comes where another row's is: ``i`` itself goes through all rows."""
+    text = f"""__global__ void k(float* out, int pad) {{
+      int i = blockIdx.x * 256 + threadIdx.x;
+      out[i + pad * ({row})] = 1;
+    }}
+    void go(float* out, int pad, int n) {{ k<<<n, 256>>>(out, pad); }}
+    """
+    assert verdict(text) is Verdict.RACY
