@@ -220,13 +220,34 @@ def test_a_column_that_is_divided_by_the_width_spans_several_rows(rows: str, exp
     assert verdict(TILES % rows) is expected
 
 
+PADDED = """__global__ void k(float* out, int pad) {{
+  int i = blockIdx.x * 256 + threadIdx.x;
+  {body}
+}}
+void go(float* out, int pad, int n) {{ k<<<n, 256>>>(out, pad); }}
+"""
+
+
 @pytest.mark.parametrize("row", ["1000 - i / 32", "(i / 32) ^ 1"])
 def test_rows_that_are_made_of_the_index_that_is_the_column_are_not_wider_than_it(row: str) -> None:
     """With a pad of 32 a row's index comes where another row's is: ``i`` itself goes through all rows."""
-    text = f"""__global__ void k(float* out, int pad) {{
-      int i = blockIdx.x * 256 + threadIdx.x;
-      out[i + pad * ({row})] = 1;
-    }}
-    void go(float* out, int pad, int n) {{ k<<<n, 256>>>(out, pad); }}
-    """
-    assert verdict(text) is Verdict.RACY
+    assert verdict(PADDED.format(body=f"out[i + pad * ({row})] = 1;")) is Verdict.RACY
+
+
+def test_padded_rows_rise_with_the_index() -> None:
+    (kernel,) = check_text(Path("/k.cu"), PADDED.format(body="out[i + pad * (i / 32)] = 1;"), PATIENT).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert "`pad` is not negative" in kernel.assumptions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (pad >= -32) out[i + pad * (i / 32)] = 1;",
+        "out[i / 2 + pad * (i / 64)] = 1;",
+        "out[i + pad * (i / 32)] = out[i + 1 + pad * (i / 32)];",
+        "out[i + pad * (i / 32 - i / 64 * 2)] = 1;",
+    ],
+)
+def test_what_does_not_rise_with_the_index_or_comes_twice_is_not_proved(body: str) -> None:
+    assert verdict(PADDED.format(body=body)) is not Verdict.RACE_FREE

@@ -169,7 +169,7 @@ class _Reading:
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
             self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
-            self.bounded = self.bounded or _of_one_index(row_a, column_a) or _of_one_index(row_b, column_b)
+            self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
                 self.names.append(f"`{name}`")
@@ -240,7 +240,7 @@ def _bounded(
     return False
 
 
-def _of_one_index(row: Term, column: Term) -> bool:
+def of_one_index(row: Term, column: Term) -> bool:
     """The row is a part of the index that the column is, ``i + pad * (i / 32)``: it goes through all rows."""
     unit = unit_of(column)
     cut = (x.args[0] for x in t.subterms(row) if x.op in (Op.DIV, Op.FLOOR_DIV))
