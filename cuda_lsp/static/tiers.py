@@ -50,6 +50,7 @@ from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
+from cuda_lsp.static.launches.coordinates import meant_for_blocks
 from cuda_lsp.static.launches.lane_distances import between_lanes
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unread import unread_blocks
@@ -174,7 +175,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
-        found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
+        found = tuple(_between_unknown_blocks(kernel, finding, launch) for finding in found)
     unseen: tuple[str, ...] = ()
     if launch.assumed:
         others = entitled(kernel, launch, lambda of: _implausible(runs.of(of)))
@@ -325,13 +326,16 @@ def _unread(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
     return () if runs.kernel.errors else unread_blocks(runs.kernel, launch, races)
 
 
-def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
+def _between_unknown_blocks(kernel: Kernel, finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
     """A race between blocks needs a second block, which a grid of unknown size may not have."""
     if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
         return finding
     if finding.code is Code.SHARED_RACE:
         return finding  # of blocks of one cluster, which is whole in any grid
-    return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
+    if launch.assumed:
+        return finding.doubted(Open.LAUNCH_UNTOLD)
+    meant = meant_for_blocks(kernel, launch)
+    return finding.needing(Needs.BLOCKS) if meant else finding.doubted(Open.BLOCKS_UNKNOWN)
 
 
 def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:

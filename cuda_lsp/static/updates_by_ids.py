@@ -3,6 +3,9 @@
 ``out[id[i]] += in[i]``: whoever gathers rows, works on them and puts them back has ids that differ. Not what
 counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i] % n``), has fewer keys than
 elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``), along which much comes to one place.
+What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features choose) is the row's. Where
+nothing stands beside the ids, and rows have more than what is updated (``x[id[i]] += dt * v[id[i]]``), they
+list the rows that there is work for, each once.
 A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
 """
 
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Stmt, Var
+from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
 from cuda_lsp.model import Mode, SourceRange
@@ -43,19 +46,53 @@ def _one_each(flow: DataFlow, ids: frozenset[Array]) -> bool:
 
 
 def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
-    """What stands beside the ids is added. Rows of several arrays may be put back by the same ids."""
+    """What stands beside the ids is added, or what the row leads to.
+
+    Rows of several arrays may be put back by the same ids.
+    """
     of_row = _told_by_row(flow, ids)
+    if _is_work_list(flow, a, ids, of_row):
+        return True
     others = [x for x in flow.accesses if not x.arrays & a.arrays and not _of_row(flow, x, ids, of_row)]
-    if not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
+    led = any(flow.arrays_in(x.address) & of_row and not x.arrays & of_row for x in flow.accesses)
+    if not led and not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
         return False
     return not any(flow.arrays_in(x.address) and not _also_put_back(flow, x, a) for x in others)
 
 
+def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:
+    """All that is read is of the rows that the ids name, or alike for all threads."""
+    read = [x for x in flow.accesses if x.mode is Mode.READ and not x.arrays & (a.arrays | ids)]
+    told = [flow.arrays_in(x.address) for x in read]
+    alike = [x.arrays <= flow.single for x in read]
+    ours = all(
+        same or (arrays and (arrays == ids or arrays <= of_row))
+        for arrays, same in zip(told, alike, strict=True)
+    )
+    return ours and ids in told
+
+
 def _told_by_row(flow: DataFlow, ids: frozenset[Array]) -> frozenset[Array]:
-    """Numbers that are read by the row's own id and lead elsewhere (``kind[id[i]]``): no other end."""
-    read = {array for x in flow.accesses if flow.arrays_in(x.address) == ids for array in x.arrays}
-    told = (array for array in read & flow.indices if isinstance(array.element, Int))
-    return frozenset(array for array in told if array not in flow.slice.written)
+    """Numbers that are read by the row's own id and lead elsewhere (``kind[id[i]]``): no other end.
+
+    So are those that these lead to, by no coordinate of the thread: ``node = left[node]``.
+    """
+    of_row = flow.indices - flow.slice.written
+    while True:
+        kept = frozenset(array for array in of_row if _is_told(flow, array, ids, of_row))
+        if kept == of_row:
+            return of_row
+        of_row = kept
+
+
+def _is_told(flow: DataFlow, array: Array, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:
+    """Each place where it is read is told by the ids alone, or by such numbers."""
+    for x in flow.accesses:
+        if array in x.arrays:
+            told, coordinates = flow.arrays_in(x.address), any(isinstance(y, Axis) for y in x.address)
+            if coordinates or not told or (told != ids and not told <= of_row):
+                return False
+    return True
 
 
 def _of_row(flow: DataFlow, x: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:

@@ -114,6 +114,10 @@ def of_rows(body: str, type: str = "float") -> set[Status]:
     ("body", "type"),
     [
         ("out[row] += in[i] + bias[kind[row]];", "float"),
+        ("out[row] += bias[kind[row]];", "float"),
+        ("out[row] += bias[row] * *in;", "float"),  # the ids list rows that there is work for
+        ("if (kind[row] == n) out[row] = out[row] * .5f + bias[row];", "float"),
+        ("int k = 0; while (k < 9) k = kind[k + (kind[row] < 3)]; out[row] += bias[k];", "float"),
         ("out[row] *= bias[kind[i]];", "float"),
         ("for (int c = 0; c < 4; ++c) out[row * 4 + c] *= bias[kind[i] * 4 + c];", "float"),
         ("out[row] = in[i] * out[row];", "float"),
@@ -128,8 +132,12 @@ def test_numbers_of_a_row_are_no_other_end_and_products_no_sums_over_edges(body:
     ("body", "type"),
     [
         ("out[row] += in[i] * bias[kind[i]];", "float"),  # an edge from kind[i] to row
-        ("out[row] += bias[kind[row]];", "float"),  # nothing stands beside the ids: a count
+        ("out[row] += n;", "float"),  # nothing stands beside the ids: a count
+        ("if (in[i] > 0) out[row] += bias[row];", "float"),  # of elements, by the key that each has
+        ("out[row] += bias[kind[row % 64]];", "float"),
+        ("out[row] += bias[kind[0]];", "float"),
         ("out[row] += in[i] * bias[row];", "float"),
+        ("int k = 0; while (k < 9) k = kind[k + i]; out[row] += in[i] + bias[k];", "float"),
         ("out[row] = out[row] * 2 + bias[kind[i]];", "float"),
         ("float v = out[row]; row = kind[i]; out[row] = v * 2 + out[row];", "float"),
         ("out[row % 64] *= in[i];", "float"),

@@ -39,11 +39,21 @@ def test_more_or_less_than_what_is_left_stays() -> None:
     for term in (
         t.sub(X, quotient),
         t.sub(Y, t.mul(D, quotient)),
-        t.add(X, t.mul(D, quotient)),
         t.sub(t.scale(X, 2), t.mul(D, quotient)),
         t.sub(X, t.scale(t.mul(D, quotient), 2)),
     ):
         assert t.remaindered(term) is term
+
+
+def test_what_spans_several_rows_is_in_them_and_in_a_column() -> None:
+    """Seven rows for each that ``x`` has come to, and its own: eight."""
+    quotient, left = t.divide(X, D), t.remainder(X, D)
+    rows = t.scale(t.mul(D, quotient), 8)
+    assert t.remaindered(t.add(X, t.scale(t.mul(D, quotient), 7))) is t.add(rows, left)
+    other = t.add(Y, t.mul(D, quotient))
+    assert t.remaindered(other) is other
+    half = t.add(X, t.mul(D, t.divide(t.scale(X, 2), D)))
+    assert t.remaindered(half) is half
 
 
 @st.composite

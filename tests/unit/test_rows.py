@@ -204,3 +204,50 @@ def test_rows_are_wide_beside_sizes_that_are_told_to_be_large() -> None:
 @pytest.mark.parametrize(("limit", "column"), [("row + 1", "i"), ("row", "2 * i"), ("channels", "i / 2")])
 def test_rows_that_the_program_leaves_are_not_beside_such_sizes(limit: str, column: str) -> None:
     assert of_told_sizes(limit, column).verdict is not Verdict.RACE_FREE
+
+
+TILES = """__global__ void k(float* out, int w) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i + (threadIdx.y + i / w%s) * w] = 1;
+}
+void go(float* out, int w, int n) { k<<<n, dim3(8, 8)>>>(out, w); }
+"""
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(" * 7", Verdict.RACE_FREE), ("", Verdict.RACY)])
+def test_a_column_that_is_divided_by_the_width_spans_several_rows(rows: str, expected: Verdict) -> None:
+    """Each row of tiles has eight rows of elements: seven, and the one that ``i`` itself has come to."""
+    assert verdict(TILES % rows) is expected
+
+
+PADDED = """__global__ void k(float* out, int pad) {{
+  int i = blockIdx.x * 256 + threadIdx.x;
+  {body}
+}}
+void go(float* out, int pad, int n) {{ k<<<n, 256>>>(out, pad); }}
+"""
+
+
+@pytest.mark.parametrize("row", ["1000 - i / 32", "(i / 32) ^ 1"])
+def test_rows_that_are_made_of_the_index_that_is_the_column_are_not_wider_than_it(row: str) -> None:
+    """With a pad of 32 a row's index comes where another row's is: ``i`` itself goes through all rows."""
+    assert verdict(PADDED.format(body=f"out[i + pad * ({row})] = 1;")) is Verdict.RACY
+
+
+def test_padded_rows_rise_with_the_index() -> None:
+    (kernel,) = check_text(Path("/k.cu"), PADDED.format(body="out[i + pad * (i / 32)] = 1;"), PATIENT).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert "`pad` is not negative" in kernel.assumptions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (pad >= -32) out[i + pad * (i / 32)] = 1;",
+        "out[i / 2 + pad * (i / 64)] = 1;",
+        "out[i + pad * (i / 32)] = out[i + 1 + pad * (i / 32)];",
+        "out[i + pad * (i / 32 - i / 64 * 2)] = 1;",
+    ],
+)
+def test_what_does_not_rise_with_the_index_or_comes_twice_is_not_proved(body: str) -> None:
+    assert verdict(PADDED.format(body=body)) is not Verdict.RACE_FREE

@@ -35,7 +35,7 @@ from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
-from cuda_lsp.static.launches.coordinates import unlike
+from cuda_lsp.static.launches.coordinates import meant_for_blocks, unlike
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.updates_by_ids import by_ids
 
@@ -71,7 +71,9 @@ def _races(
     wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
     found: dict[Sites, Diagnosis] = {}
     for pair, shown in search.shown(wanted, glance=glance).items():
-        if _meant(search.flow, shown, kernel, launch):
+        if (shown.same_block or meant_for_blocks(kernel, launch)) and _meant(
+            search.flow, shown, kernel, launch
+        ):
             found[pair] = _diagnosis(search, shown)
     return found
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
-from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel
+from cuda_lsp.ir.program import BID, GDIM, Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel
 from cuda_lsp.ir.walk import expressions, stripped, subexpressions
 from cuda_lsp.model import WARP_SIZE, LaunchConfig
 
@@ -28,6 +29,23 @@ def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
     """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
     used = axes_of(kernel)
     return any(n == 1 and axis in used for n, axis in zip(launch.block, THREAD_AXES, strict=True))
+
+
+def meant_for_blocks(kernel: Kernel, launch: LaunchConfig) -> bool:
+    """Whether the launch may have several blocks: the grid is told, or the kernel tells blocks apart.
+
+    Where nobody knows the grid, a kernel that does not ask which block it is, nor how many there are, may be
+    meant for one.
+    """
+    return launch.grid is not None or math.prod(launch.least_grid) > 1 or _tells_blocks_apart(kernel)
+
+
+@lru_cache(maxsize=4)
+def _tells_blocks_apart(kernel: Kernel) -> bool:
+    """It reads their numbers or extents, or the host says what these are made of."""
+    said = (*kernel.directives.assumptions, *(c for conditions in kernel.said.values() for c in conditions))
+    parts = subexpressions((*expressions(kernel.body), *said))
+    return any(isinstance(e, Builtin) and e.axis in (*BID, *GDIM) for e in parts)
 
 
 @lru_cache(maxsize=4)

@@ -23,7 +23,7 @@ from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
-from cuda_lsp.static.launches.coordinates import axes_of, unlike
+from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
@@ -265,6 +265,8 @@ def _launch_doubt(
         return Open.BLOCKS_ASSUMED
     if launch is not None and launch.grid is not None:
         return None
+    if launch is not None and not meant_for_blocks(query.kernel, launch):
+        return Open.BLOCKS_UNKNOWN
     used, told = axes_of(query.kernel), _told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)

@@ -1,4 +1,4 @@
-"""Remainders that kernels write out: ``x - d*(x / d)`` is ``x % d``.
+"""Remainders that kernels write out: ``x - d*(x / d)`` is ``x % d``, ``x + 7*d*(x / d)`` has it in 8 rows.
 
 The inverse of what ``quotients`` puts together: what is left of an index when its rows are taken off is
 bounded by their width as a remainder, and by nothing as a difference. C's quotient truncates: the identity
@@ -34,7 +34,12 @@ def _one_step(term: Term) -> Term | None:
     sums = monomials(term)
     for atoms, factor in sums.items():
         for atom in atoms:
-            if atom.op not in (Op.DIV, Op.FLOOR_DIV) or factor >= 0:
+            if atom.op not in (Op.DIV, Op.FLOOR_DIV):
+                continue
+            if factor >= 0:
+                better = _in_more_rows(term, atoms, atom) if atom.op is Op.DIV else None
+                if better is not None:
+                    return better
                 continue
             x, d = atom.args[0], atom.args[1] if atom.op is Op.DIV else const(atom.args[1])
             whole = from_monomials({atoms: factor})
@@ -43,6 +48,35 @@ def _one_step(term: Term) -> Term | None:
                 left = remainder(x, d) if atom.op is Op.DIV else floor_mod(x, d.value)
                 return add(sub(term, add(whole, mul(rest, x))), mul(rest, left))
     return None
+
+
+def _in_more_rows(term: Term, atoms: tuple[Term, ...], quotient: Term) -> Term | None:
+    """``c*x + k*c*d*(x / d)`` as ``c*(x % d) + (k + 1)*c*d*(x / d)``: what is left of ``x`` is bounded so."""
+    x, d = quotient.args
+    rest = _without(atoms, mul(d, quotient))
+    if rest is None or not monomials(x):
+        return None
+    sums = monomials(term)
+    monomial, by = next(iter(monomials(mul(rest, x)).items()))
+    times = sums.get(monomial, 0) // by
+    once = scale(rest, times)
+    if times < 1 or not _is_part(mul(once, x), term):
+        return None
+    split = add(mul(once, mul(d, quotient)), mul(once, remainder(x, d)))
+    return add(sub(term, mul(once, x)), split)
+
+
+def _without(atoms: tuple[Term, ...], taken: Term) -> Term | None:
+    """The product of what is left of these atoms."""
+    if len(monomials(taken)) != 1:
+        return None
+    ((inner, _),) = monomials(taken).items()
+    left = list(atoms)
+    for atom in inner:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return from_monomials({tuple(left): 1})
 
 
 def _is_part(part: Term, term: Term) -> bool:
@@ -54,12 +88,8 @@ def _is_part(part: Term, term: Term) -> bool:
 def _times_of(whole: Term, taken: Term) -> Term | None:
     """``c`` where the whole is ``-c * taken``, a monomial."""
     ((atoms, factor),) = monomials(whole).items()
-    if len(monomials(taken)) != 1:
+    left = _without(atoms, taken)
+    if left is None:
         return None
-    ((inner, by),) = monomials(taken).items()
-    left = list(atoms)
-    for atom in inner:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return scale(from_monomials({tuple(left): 1}), -factor // by) if factor % by == 0 else None
+    by = next(iter(monomials(taken).values()))
+    return scale(left, -factor // by) if factor % by == 0 else None

@@ -169,6 +169,7 @@ class _Reading:
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
             self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
+            self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
                 self.names.append(f"`{name}`")
@@ -224,7 +225,8 @@ def _bounded(
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
-    quotients = {x for x in t.subterms(*t.conjuncts(p.guards)) if x.op is Op.DIV and x.args[1] is pitch}
+    parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
+    quotients = {unit_of(x.args[0]) for x in parts if x.op is Op.DIV and x.args[1] is pitch}
     for counted, of in (x for column in columns for x in _counted(column, width)):
         unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
@@ -233,9 +235,16 @@ def _bounded(
         beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(of, by), free)]
         if any(pitch in named(x) for x in (*within, *beyond)):
             return True
-        if any(side(unit) and x.args[0] is unit for x in quotients):
+        if side(unit) and unit in quotients:
             return True  # who divides it by the width takes it to span several rows
     return False
+
+
+def of_one_index(row: Term, column: Term) -> bool:
+    """The row is a part of the index that the column is, ``i + pad * (i / 32)``: it goes through all rows."""
+    unit = unit_of(column)
+    cut = (x.args[0] for x in t.subterms(row) if x.op in (Op.DIV, Op.FLOOR_DIV))
+    return bool(side(unit)) and any(unit_of(x) is unit for x in cut)
 
 
 def _counted(column: Term, width: Term) -> Iterator[tuple[Term, Term]]:

@@ -22,6 +22,7 @@ from cuda_lsp.static.solver.tactics import (
     overflow,
     plain,
     reached,
+    rising,
     rows,
     threads,
 )
@@ -34,6 +35,7 @@ _OF_ADDRESSES: tuple[Tactic, ...] = (
     digits.differ_when_turned,  # by a shift that is not negative
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
+    rising.together,  # padded indices
     rows.apart,  # rows and columns, known, assumed, as stated
 )
 
