@@ -50,7 +50,7 @@ async function figure1(page) {
   }, hidden(tree));
   await shoot(page, "1-race");
 
-  report.ui.hover = await hover(page, "thread");
+  report.ui.hover = await hover(page, "barrier intervals");
   mark("hover");
   await shoot(page, "2-witness");
   await leaveHover(page);
