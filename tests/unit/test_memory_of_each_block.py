@@ -12,7 +12,7 @@ from cuda_lsp.static.analyze import check_text
 GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 LOCKED = """if (threadIdx.x % 32 == 0) {
     while (atomicCAS(LOCK, 0, 1) != 0);
-    a[0] += threadIdx.x;
+    a[0] += threadIdx.x + blockIdx.x;
     __threadfence();
     atomicExch(LOCK, 0);
 }"""
