@@ -311,6 +311,7 @@ class _Reader:
         grid, block, shared = (*launch.configuration, None, None, None)[:3]
         block_axes = constants.known_extents(block, at, given) if block is not None else UNKNOWN
         grid_axes = constants.known_extents(grid, at, given) if grid is not None else UNKNOWN
+        shared_arguments, shared_fields = self._shared(launch, at)
         return LaunchSite(
             kernel=launch.kernel,
             template_arguments=self._evaluated(launch.template_arguments, at, given),
@@ -329,8 +330,8 @@ class _Reader:
             made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
             conditions=self._conditions(launch, at, given.taken),
-            shared=self._shared(launch, at)[0],
-            shared_fields=self._shared(launch, at)[1],
+            shared=shared_arguments,
+            shared_fields=shared_fields,
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),

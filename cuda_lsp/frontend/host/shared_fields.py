@@ -51,7 +51,7 @@ def _of_argument(
                 yield key if isinstance(key, str) else names[key], text.strip()
     elif argument.isidentifier():
         known = {field.name: None for field in fields.of([argument], at) if "[" not in field.name}
-        known |= dict.fromkeys(name for name in pointers.fields_by_call(argument, at))
+        known |= dict.fromkeys(pointers.fields_by_call(argument, at))
         yield from ((name, f"{argument}.{name}") for name in known)
 
 

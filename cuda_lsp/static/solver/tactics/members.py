@@ -20,19 +20,15 @@ def within_their_arrays(proofs: tuple[Tactic, ...]) -> Tactic:
         accesses = (pair.p.pair.first, pair.p.pair.second)
         if not any(access.members for access in accesses):
             return None
-        if _linearly(pair):
+        if pair.excludes(pair.p.formula):
             return Proved()
         shared = shared_level(pair.p.pair.relation)
         stays = (copy_of(x.holds, i, shared, {}) for i, a in enumerate(accesses, 1) for x in a.members)
         kept = evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, *stays)))
         texts = tuple(dict.fromkeys(x.text for access in accesses for x in access.members))
-        if _linearly(kept):
+        if kept.excludes(kept.p.formula):
             return Proved(texts)
         answer = first_answer(proofs, kept)
         return Proved((*texts, *answer.assumptions)) if isinstance(answer, Proved) else None
 
     return inside
-
-
-def _linearly(pair: OpenPair) -> bool:
-    return pair.query.refutes_quickly(pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p))

@@ -22,8 +22,7 @@ _REVERSALS = ("__brev", "__brevll")
 def injective(pair: OpenPair) -> Proved | None:
     """Impossible when these functions have equal values for equal numbers only."""
     same = [t.or_(t.not_(t.eq(f, g)), t.eq(x, y)) for f, g, x, y in _one_to_one(pair)]
-    formula = t.and_(pair.facts, pair.p.formula, *same)
-    return Proved() if same and pair.query.refutes_quickly(pair.query.complete(formula, pair.p)) else None
+    return Proved() if same and pair.excludes(pair.p.formula, *same) else None
 
 
 def _one_to_one(pair: OpenPair) -> Iterator[tuple[Term, Term, Term, Term]]:
@@ -53,5 +52,4 @@ def _closer(x: Term, y: Term, divisor: Term, pair: OpenPair) -> bool:
     """Where both accesses are reached the two numbers differ by less than the divisor."""
     gap = t.sub(x, y)
     apart = t.or_(t.le(divisor, gap), t.le(divisor, t.scale(gap, -1)))
-    formula = t.and_(pair.facts, pair.p.guards, apart)
-    return pair.query.refutes_quickly(pair.query.complete(formula, pair.p))
+    return pair.excludes(pair.p.guards, apart)

@@ -92,6 +92,11 @@ class OpenPair:
         """Where the two accesses stand, first in the text first."""
         return sites_of(self.p.pair)
 
+    def excludes(self, *parts: Term) -> bool:
+        """These are impossible beside what relates the two threads, as far as linear arithmetic goes."""
+        formula = t.and_(self.facts, *parts)
+        return self.query.refutes_quickly(self.query.complete(formula, self.p))
+
 
 Tactic = Callable[[OpenPair], Answer | None]
 """Tries to decide a pair; None: it has nothing to say."""

@@ -12,7 +12,7 @@ from cuda_lsp.static.solver.rows.pitch import of_one_index
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Op
 
 
 def together(pair: OpenPair) -> Proved | None:
@@ -26,15 +26,11 @@ def together(pair: OpenPair) -> Proved | None:
         whole = pad.args[0] in query.where.free and pad not in t.subterms(row_a, row_b, column_a, column_b)
         if not whole or not (of_one_index(row_a, column_a) and of_one_index(row_b, column_b)):
             continue
-
-        def never(case: Term) -> bool:
-            return query.refutes_quickly(query.complete(t.and_(facts, p.guards, case), p))
-
         crossing = (
             t.and_(t.lt(column_a, column_b), t.lt(row_b, row_a)),
             t.and_(t.lt(column_b, column_a), t.lt(row_a, row_b)),
         )
-        rising = all(never(case) for case in (*crossing, t.eq(column_a, column_b)))
+        rising = all(pair.excludes(p.guards, case) for case in (*crossing, t.eq(column_a, column_b)))
         if rising and not speaks_against_sizes(p, facts, (pad,), 0, query):
             return Proved(not_negative([pad.args[0]]))
     return None
