@@ -81,7 +81,7 @@ _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that
 _OF_A_READING = (
     "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
     "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites", "_elsewhere",
-    "_mentioned", "_surroundings", "_environment", "_failure",
+    "_mentioned", "_surroundings", "_environment", "_failure", "_understood",
 )  # fmt: skip
 """What reading a text with some guesses comes to."""
 
@@ -151,6 +151,11 @@ class Translation:
 
     def understanding(self) -> Understanding:
         """How much of the kernels the last reading makes sense of."""
+        if self._understood is None:
+            self._understood = self._understand()
+        return self._understood
+
+    def _understand(self) -> Understanding:
         kernels = self._sources.kernels
         errors: set[CompileError] = set()
         for kernel in kernels:
@@ -240,6 +245,7 @@ class Translation:
         self._surroundings: Surroundings | None = None
         self._environment: Environment | None = None
         self._elsewhere: Mapping[str, tuple[LaunchSite, ...]] | None = None
+        self._understood: Understanding | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
 

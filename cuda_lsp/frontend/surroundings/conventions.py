@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from attrs import frozen
@@ -91,9 +91,10 @@ def conventions_of(text: str, undeclared: Sequence[str] = (), host: bool = False
     pieces: list[str] = []
     names: dict[str, None] = {}
     defined = {match[1] for match in _MACRO.finditer(text)}.difference(undeclared)
-    of_host = re.search(rf"\b(?:{_PYTORCH_HOST})", text) if host else None
+    written = _names_in(text)
+    of_host = re.search(rf"\b(?:{_PYTORCH_HOST})", written) if host else None
     for header, words in (*_FRAMEWORKS, *(_OF_HOSTS if of_host else ())):
-        used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", text))
+        used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", written))
         open_ = [name for name in used if name not in defined]
         if open_:
             names.update(dict.fromkeys(open_))
@@ -105,6 +106,12 @@ def conventions_of(text: str, undeclared: Sequence[str] = (), host: bool = False
     pieces += (f"#define {name} {value}".rstrip() for name, value in made.items())
     pieces = list(dict.fromkeys(pieces))
     return Conventions("\n".join([_DECLARED, *pieces]) if pieces else "", tuple(names), of_host is not None)
+
+
+@lru_cache(maxsize=4)
+def _names_in(text: str) -> str:
+    """Each name of a text once, with what qualifies it, one a line: long texts repeat few of them."""
+    return "\n".join(word for word in dict.fromkeys(re.findall(r"[\w:]+", text)) if not word.isdigit())
 
 
 def switches_of(texts: Iterable[str]) -> tuple[str, ...]:
