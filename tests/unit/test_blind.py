@@ -5,7 +5,7 @@ or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``
 ``//~ KIND @name`` beside another line the race between the two, without a name the race of a line with
 itself. ``truth.tsv`` has a sentence of reason for each. Asked is what people live by: nothing correct is
 accused, nothing broken is called race-free, each pair of lines (and each barrier) is a true one, and all but
-``OPEN`` are decided; one is known to be ``WRONG``. Files 19 to 36, 37 to 54, 55 to 72, 73 to 90, 91 to
+``OPEN`` are decided. Files 19 to 36, 37 to 54, 55 to 72, 73 to 90, 91 to
 108, 109 to 126, and 127 to 138, were written later in the same way, by others.
 """
 
@@ -34,11 +34,7 @@ _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
 _PAIR = re.compile(r"(\d+)-(\d+)|\b(\d+)\b")
 Lines = frozenset[int]
 
-WRONG = frozenset(
-    [
-        "collatz_vote_inside",  # lanes that leave its loop return: nobody waits for them
-    ]
-)
+WRONG = frozenset[str]()
 """What is told of these is not the truth; who mends one takes it off."""
 
 OPEN = frozenset(
