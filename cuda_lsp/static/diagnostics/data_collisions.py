@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from attrs import frozen
 
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.owned_stretches import owned
@@ -16,20 +17,42 @@ from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, Spread, Ticket, bounds_of
 
 
+@frozen(eq=False)
+class Reach:
+    """What one access may touch in a stretch of lanes, of those that may execute it.
+
+    ``agent``: whose each lane is; ``low``, ``high``: bytes from and to, of each lane (None: nobody knows);
+    ``first``, ``last``: the same of all of them together.
+    """
+
+    agents: frozenset[int]
+    agent: Lanes
+    low: Lanes | None = None
+    high: Lanes | None = None
+    first: int = 0
+    last: int = 0
+
+
+def reach_of(access: Access, lanes: slice, agent: Lanes) -> Reach:
+    active = _active(access, lanes)
+    agents = frozenset(agent[active].tolist())
+    found = _range(access, lanes, agent, active) if agents else None
+    if found is None:
+        return Reach(agents, agent[active])
+    low, high, whose = found
+    return Reach(agents, whose, low, high, int(low.min()), int(high.max()))
+
+
 def data_collision(
-    a: Access, b: Access, lanes: slice, agent: Lanes, between_blocks: bool, trace: Trace
+    a: Access, b: Access, of_a: Reach, of_b: Reach, between_blocks: bool, trace: Trace
 ) -> Data | None:
     """The unknown that decides whether ``a`` and ``b`` collide; None: they cannot."""
     unknown = next(x.offset for x in (a, b) if isinstance(x.offset, Data))
-    active_a, active_b = _active(a, lanes), _active(b, lanes)
-    if not active_a.any() or not active_b.any():
-        return None
-    agents_a, agents_b = set(agent[active_a].tolist()), set(agent[active_b].tolist())
-    if len(agents_a | agents_b) < 2:
+    if not of_a.agents or not of_b.agents or len(of_a.agents | of_b.agents) < 2:
         return None
     if _distinct(a, b, Spread.GRID if between_blocks else Spread.BLOCK):
         return None
-    if _apart(a, b, lanes, agent, active_a, active_b):
+    if _apart(of_a, of_b):
         return None
     weak = [x for x in (a.offset, b.offset, a.doubt, b.doubt) if isinstance(x, Data) and x.weak]
     return weak[0] if weak else unknown
@@ -68,18 +91,15 @@ def _distinct(a: Access, b: Access, within: Spread) -> bool:
     return same and min(one.gap, other.gap) >= max(a.size, b.size)
 
 
-def _apart(a: Access, b: Access, lanes: slice, agent: Lanes, active_a: Flags, active_b: Flags) -> bool:
+def _apart(a: Reach, b: Reach) -> bool:
     """The byte ranges of different agents never overlap, by their bounds."""
-    ranges: list[tuple[Lanes, Lanes, Lanes]] = []
-    for access, active in ((a, active_a), (b, active_b)):
-        found = _range(access, lanes, agent, active)
-        if found is None:
-            return False
-        ranges.append(found)
-    (low_a, high_a, agent_a), (low_b, high_b, agent_b) = ranges
-    if len(low_a) > budgets.MOST_COMPARED_LANES or len(low_b) > budgets.MOST_COMPARED_LANES:
-        return bool(low_a.min() >= high_b.max() or low_b.min() >= high_a.max())
-    overlap = (low_a[:, None] < high_b) & (low_b < high_a[:, None]) & (agent_a[:, None] != agent_b)
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    if a.first >= b.last or b.first >= a.last:
+        return True
+    if max(len(a.low), len(b.low)) > budgets.MOST_COMPARED_LANES:
+        return False
+    overlap = (a.low[:, None] < b.high) & (b.low < a.high[:, None]) & (a.agent[:, None] != b.agent)
     return not overlap.any()
 
 

@@ -21,7 +21,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.comparing import Comparing
-from cuda_lsp.static.diagnostics.data_collisions import all_apart, data_collision
+from cuda_lsp.static.diagnostics.data_collisions import Reach, all_apart, data_collision, reach_of
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.diagnostics.overlapping import say_overlapping
@@ -326,6 +326,13 @@ def _doubtful_pair(
 ) -> tuple[Access, Access, Data] | None:
     """The first that may meet, and what that depends on; None: none does, or the time is over."""
     between = group.between_blocks
+    reaches: dict[int, Reach] = {}  # each access is in as many pairs as a loop has rounds
+
+    def reach(access: Access) -> Reach:
+        if id(access) not in reaches:
+            reaches[id(access)] = reach_of(access, group.lanes, group.agent)
+        return reaches[id(access)]
+
     for a, b in pairs:
         if not conflicts.conflicting(a, b, not between) or not _compatible(trace, path, a, b, between):
             continue
@@ -335,7 +342,7 @@ def _doubtful_pair(
             return None
         if group.phases is not None and _all_ordered(group.phases, a, b, group):
             continue
-        doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
+        doubt = data_collision(a, b, reach(a), reach(b), between, trace)
         if doubt is not None:
             return a, b, doubt
     return None
