@@ -1,14 +1,14 @@
 """What of a kernel matters: which variables reach addresses, guards and barriers, and who may point where.
 
-A flow-insensitive backward slice and points-to sets over the variables of one kernel, both fixpoints
-in a few passes.  Arithmetic on data (the actual computation of most kernels) is not in the slice and
-is never executed.  Nothing here depends on a launch.
+A flow-insensitive backward slice, followed along definitions, and points-to sets over the variables of
+one kernel, a fixpoint in a few passes.  Arithmetic on data (the actual computation of most kernels) is
+not in the slice and is never executed.  Nothing here depends on a launch.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
@@ -157,12 +157,13 @@ def slice_kernel(kernel: Kernel) -> Slice:
     _points_to(result)
     _written(result)
     _reached(result)
-    result.relevant = _closure(result, None)
+    flow = _flow(result)
+    result.relevant = _closure(result, flow, None)
     _structure(result, kernel.body)
     _defining(result)
     for s in result.statements:
         if isinstance(s, ir.Loop):
-            result.loops[id(s)] = _shape(result, s)
+            result.loops[id(s)] = _shape(result, flow, s)
     return result
 
 
@@ -202,68 +203,94 @@ def _reached(result: Slice) -> None:
     result.reached |= {a for a in shared if a.may_alias in groups}
 
 
-def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
+@frozen(eq=False)
+class _Flow:
+    """Who defines what: statements by the variable they assign, and stores by the array they may reach."""
+
+    assigning: Mapping[int, Sequence[Stmt]]
+    storing: Mapping[int, Sequence[ir.Store | ir.Atomic]]
+
+
+def _flow(result: Slice) -> _Flow:
+    assigning: dict[int, list[Stmt]] = {}
+    storing: dict[int, list[ir.Store | ir.Atomic]] = {}
+    for s in result.statements:
+        var = assigned(s)
+        if var is not None and isinstance(s, (ir.Assign, *_ACCESSES)):
+            assigning.setdefault(var.id, []).append(s)
+        if isinstance(s, (ir.Store, ir.Atomic)):
+            for array in result.roots(s.pointer) - result.reached:  # elsewhere other blocks may store, too
+                storing.setdefault(array.id, []).append(s)
+    return _Flow(assigning, storing)
+
+
+@define(eq=False)
+class _Needs:
+    """What reaches something that counts, followed back along ``flow`` until nothing is new."""
+
+    result: Slice
+    flow: _Flow
+    relevant: set[int] = field(factory=set[int])
+    modelled: set[int] = field(factory=set[int])
+    """Arrays whose contents reach something relevant; the values stored there are relevant too."""
+    _expressions: set[int] = field(factory=set[int])  # id() of those that are needed
+    _pending: list[int] = field(factory=list[int])  # variables whose definitions were not looked at
+
+    def need(self, e: Expr) -> None:
+        if id(e) in self._expressions:
+            return
+        self._expressions.add(id(e))
+        for v in variables(e):
+            if v.id not in self.relevant:
+                self.relevant.add(v.id)
+                self._pending.append(v.id)
+
+    def model(self, arrays: Iterable[Array]) -> None:
+        for array in arrays:
+            if array.id not in self.modelled:
+                self.modelled.add(array.id)
+                for s in self.flow.storing.get(array.id, ()):
+                    for e in (s.value,) if isinstance(s, ir.Store) else s.operands:
+                        self.need(e)
+
+    def follow(self) -> None:
+        while self._pending:
+            for s in self.flow.assigning.get(self._pending.pop(), ()):
+                self._define(s)
+
+    def _define(self, s: Stmt) -> None:
+        if isinstance(s, ir.Assign):
+            self.need(s.value)
+        elif isinstance(s, _ACCESSES):
+            self.need(s.pointer)
+            if isinstance(s, ir.Load):
+                own = self.result.roots(s.pointer) - self.result.reached
+                self.model(a for a in own if a.space in (Space.SHARED, Space.LOCAL))
+
+
+def _closure(result: Slice, flow: _Flow, without: ir.Loop | None) -> set[int]:
     """Variables that reach an address, a condition or a barrier (not the condition of ``without``).
 
     ``without`` None also counts addresses of memory that nobody writes: they matter for coalescing,
     never for races.
     """
-    relevant: set[int] = set()
-    modelled: set[int] = set()
-    needed: set[int] = set()  # id() of expressions
-    changed = True
-
-    def need(e: Expr) -> None:
-        nonlocal changed
-        if id(e) in needed:
-            return
-        needed.add(id(e))
-        for v in variables(e):
-            if v.id not in relevant:
-                relevant.add(v.id)
-                changed = True
-
-    backwards = [(s, result.roots(s.pointer) if isinstance(s, _ACCESSES) else set[Array]())
-                 for s in reversed(result.statements)]  # fmt: skip
-    while changed:
-        changed = False
-        for s, roots in backwards:
-            var = assigned(s)
-            wanted = var is not None and var.id in relevant
-            if isinstance(s, ir.Assign):
-                if wanted:
-                    need(s.value)
-            elif isinstance(s, _ACCESSES):
-                if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
-                    need(s.pointer)
-                if result.kernel.valued and isinstance(s, ir.Store):
-                    need(s.value)
-                own = roots - result.reached  # elsewhere other blocks may store, too
-                more = _model(s, own, wanted, modelled, need)  # may set changed itself
-                changed = changed or more
-            elif s is not without:
-                for e in used(s):
-                    need(e)
-                if result.kernel.valued and isinstance(s, ir.Copy):
-                    local = {a.id for a in result.roots(s.source) if a.space is Space.LOCAL}
-                    changed = changed or not local <= modelled
-                    modelled |= local
+    needs = _Needs(result, flow)
+    for s in result.statements:
+        if isinstance(s, _ACCESSES):
+            roots = result.roots(s.pointer) if without is not None else set[Array]()
+            if not roots or any(tracked(result, a) for a in roots):
+                needs.need(s.pointer)
+            if result.kernel.valued and isinstance(s, ir.Store):
+                needs.need(s.value)
+        elif s is not without and not isinstance(s, ir.Assign):
+            for e in used(s):
+                needs.need(e)
+            if result.kernel.valued and isinstance(s, ir.Copy):
+                needs.model(a for a in result.roots(s.source) if a.space is Space.LOCAL)
+    needs.follow()
     if without is None:
-        result.modelled = modelled
-    return relevant
-
-
-def _model(
-    s: Stmt, roots: set[Array], wanted: bool, modelled: set[int], need: Callable[[Expr], None]
-) -> bool:
-    """Mark arrays whose contents reach something relevant; their stored values become relevant too."""
-    before = len(modelled)
-    if isinstance(s, ir.Load) and wanted:
-        modelled |= {a.id for a in roots if a.space in (Space.SHARED, Space.LOCAL)}
-    if isinstance(s, (ir.Store, ir.Atomic)) and any(a.id in modelled for a in roots):
-        for e in (s.value,) if isinstance(s, ir.Store) else s.operands:
-            need(e)
-    return len(modelled) != before
+        result.modelled = needs.modelled
+    return needs.relevant
 
 
 def tracked(result: Slice, array: Array) -> bool:
@@ -347,7 +374,7 @@ def _defining(result: Slice) -> None:
             result.defining.add(id(definition[0]))
 
 
-def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
+def _shape(result: Slice, flow: _Flow, loop: ir.Loop) -> LoopShape:
     within = list(inside(loop))
     local = {v.id for s in within if (v := assigned(s)) is not None and id(s) in result.defining}
     changed: dict[int, Var] = {}
@@ -365,7 +392,7 @@ def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
     known = {loop.continue_label}.union(*(labels(s) for s in within))
     escapes = any(isinstance(s, ir.Leave) and s.label not in known for s in within)
     barrier = any(isinstance(s, (ir.Barrier, ir.Fence, ir.CommitCopies, ir.AwaitCopies)) for s in within)
-    steady = frozenset(_closure(result, loop) & set(changed)) if barrier and changed else frozenset[int]()
+    beyond = _closure(result, flow, loop) if barrier and changed else set[int]()
     return LoopShape(
         carried=carried,
         updates=tuple(top) if single else None,
@@ -374,7 +401,7 @@ def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
         and not (barrier or escapes or loop.test)
         and not _self_feeding(result, within),
         has_barrier=id(loop) in result.with_barrier,
-        steady=steady,
+        steady=frozenset(beyond & changed.keys()),
         idle=all(_idles(result, s) for s in within),
     )
 
