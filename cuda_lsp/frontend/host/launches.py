@@ -44,6 +44,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.kernel_variables import KernelVariables
 from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
@@ -73,9 +74,6 @@ _LAUNCH = re.compile(
 _MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
-_HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
-_ASSIGNED = re.compile(rf"(?<![\w.>])([A-Za-z_]\w*){_HELD}")
-_DECLARED = re.compile(rf"\(\s?\*\s?([A-Za-z_]\w*)\s?\)\s?\([^;{{}}]{{0,1000}}?\){_HELD}")
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
@@ -119,15 +117,16 @@ def launches_of(
     file: HostFile, elsewhere: Callers = no_callers, of: Set[str] | None = None
 ) -> tuple[LaunchSite, ...]:
     """Every launch site of a file; ``of``: only of these kernels, which takes a fraction of the time."""
-    reader, held = _Reader(file, elsewhere), _held(file.host.plain)
-    names = of and of | {variable for variable, kernels in held.items() if not of.isdisjoint(kernels)}
-    sites = [
-        site
-        for use in _written(file, reader)
-        if names is None or use.launch.kernel in names
-        for site in reader.told(use.launch, use.at, use.begin, use.end)
-    ]
-    return (*sites, *_through_pointers(sites, held))
+    reader, variables = _Reader(file, elsewhere), KernelVariables(file.host, file.constants.functions)
+    sites: list[LaunchSite] = []
+    through_variables: list[LaunchSite] = []
+    for use in _written(file, reader):
+        kernel, held = use.launch.kernel, variables.held(use.launch.held or use.launch.kernel, use.at)
+        if of is None or kernel in of or not of.isdisjoint(held):
+            told = tuple(reader.told(use.launch, use.at, use.begin, use.end))
+            sites += told
+            through_variables += (evolve(s, kernel=other) for other in held if other != kernel for s in told)
+    return tuple(site for site in (*sites, *through_variables) if of is None or site.kernel in of)
 
 
 @frozen
@@ -158,22 +157,6 @@ def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
         launch = reader.api_launch(match)
         if launch is not None:
             yield _Use(launch, launch.begin, launch.begin, launch.end)
-
-
-def _held(plain: str) -> dict[str, dict[str, None]]:
-    """Variables of a text → the names of functions that they may hold."""
-    held: dict[str, dict[str, None]] = {}
-    for match in (*_ASSIGNED.finditer(plain), *_DECLARED.finditer(plain)):
-        held.setdefault(match[1], {})[match[2]] = None
-    return held
-
-
-def _through_pointers(sites: Sequence[LaunchSite], held: Mapping[str, Iterable[str]]) -> Iterator[LaunchSite]:
-    """Launches of ``kernel<<<…>>>`` where ``kernel`` is a variable: of each kernel that it may hold."""
-    for site in sites:
-        for kernel in held.get(site.kernel, ()):
-            if kernel != site.kernel:
-                yield evolve(site, kernel=kernel)
 
 
 class _Reader:
@@ -437,11 +420,12 @@ class _Reader:
         closing = host.closing(opening)
         parts = split_arguments(host.plain[opening + 1 : closing]) if closing > 0 else []
         function = _API_FUNCTION.search(parts[0]) if parts else None
+        held = parts[0] if parts and "?" in parts[0] else ""
         if function is None or len(parts) < 3:
             return None
         configuration = [parts[1], parts[2], parts[4] if len(parts) > 4 else "0"]
         arguments = listed_arguments(host, parts[3], start) if len(parts) > 3 else []
-        return Written(function[1], function[2], configuration, arguments, start, closing + 1)
+        return Written(function[1], function[2], configuration, arguments, start, closing + 1, held=held)
 
     def _evaluated(self, arguments: str | None, at: int, given: Given) -> str | None:
         """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""

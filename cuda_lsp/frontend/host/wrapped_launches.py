@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from cuda_lsp.frontend.host.definitions import assigned, writes_of
 from cuda_lsp.frontend.host.macro_uses import expansions, uses_of, wanted_macros
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
-from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
+from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, last_kernel
 
 _FUNCTION = re.compile(r"\b(?:auto\s(?P<lambda>\w+)\s?=\s?\[[^\[\]]*\]|(?P<function>\w+))\s?(?=\()")
 _USE = re.compile(r"(?<![\w.>])(\w+)\s?(?:<[^<>;(){}]*>\s?)?\(")
@@ -193,7 +193,9 @@ def _called(launch: Written, parameters: Sequence[str], arguments: Sequence[str]
     """The launch with what a call gives for the function's parameters."""
     values = dict(zip(parameters, map(str.strip, arguments), strict=False))
     rest = list(arguments[len(parameters) - 1 :]) if parameters and parameters[-1][:3] == "..." else []
-    kernel = KERNEL.match(values.get(launch.kernel, ""))
+    given_for = values.get(launch.kernel, "")
+    plain, chosen = KERNEL.match(given_for), "?" in given_for
+    kernel = last_kernel(given_for) if chosen else plain and (plain[1], plain[2])
     if kernel is None:
         return None
     given: list[str] = []
@@ -201,7 +203,12 @@ def _called(launch: Written, parameters: Sequence[str], arguments: Sequence[str]
         given += rest if "..." in argument else [_replaced(argument, values)]
     configuration = [_replaced(part, values) for part in launch.configuration]
     return evolve(
-        launch, kernel=kernel[1], template_arguments=kernel[2], configuration=configuration, arguments=given
+        launch,
+        kernel=kernel[0],
+        template_arguments=kernel[1],
+        configuration=configuration,
+        arguments=given,
+        held=given_for if chosen else "",
     )
 
 

@@ -1,0 +1,136 @@
+"""Kernels that host code holds before it launches them: in variables, tables, fields, and functions' results.
+
+``auto kernel = wide ? rows<4> : rows<1>; kernel<<<…>>>(…)`` launches either. What may be held is followed by
+names, within the scopes of variables, whatever conditions lie on the way: each kernel that a name may stand
+for has the launch. What is handed to a function is followed in ``wrapped_launches``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
+
+_MOST_NAMES = 200  # that one launch is followed over
+_LONGEST_VALUE = 4000
+_DECLARATOR = re.compile(
+    r"\s?(?:\[[^\[\];{}]{0,100}\]\s?){0,3}(?:\)\s?\([^;{}]{0,1000}?\)\s?)?(?P<begin>=(?!=)|\{)\s?"
+)
+_FIELD = re.compile(r"(?:\.|->)\s?\Z")
+_DECLARED = re.compile(r"(?:[\w>]\s|[*&]\s?)\Z")
+_STATEMENT = re.compile(r"(?<!\w)(?:return|else|case|do)\s?\Z")
+_RETURN = re.compile(r"(?<!\w)return\b([^;]{0,1000});")
+_VALUE = re.compile(r"(?<!\w)[A-Za-z_]\w*")
+_CALL = re.compile(r"(?<!_cast)(?<=\w)\s?\(")
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+_NO_NAMES = frozenset({
+    "auto", "bool", "case", "char", "const", "const_cast", "default", "else", "false", "float", "for", "if",
+    "int", "nullptr", "reinterpret_cast", "return", "signed", "sizeof", "static", "static_cast", "struct",
+    "switch", "true", "unsigned", "using", "void", "while",
+})  # fmt: skip
+
+
+@frozen
+class _Held:
+    """What a name is given: the names in its value, and where that may be seen.
+
+    ``local``: where a variable of a block is declared, which hides others of its name.
+    """
+
+    begin: int
+    end: int
+    local: bool
+    position: int
+    names: Sequence[str]
+
+
+class KernelVariables:
+    """Of one text."""
+
+    def __init__(self, host: HostText, functions: HostFunctions) -> None:
+        self._host = host
+        self._functions = functions
+        self._given: dict[str, tuple[_Held, ...]] = {}
+
+    def held(self, kernel: str, at: int) -> tuple[str, ...]:
+        """What else an expression in a kernel's place may stand for, looked at from ``at``: names of kernels
+        among others."""
+        first = _names(kernel)
+        found = dict.fromkeys(first)
+        pending = [(name, at) for name in first]
+        while pending and len(found) < _MOST_NAMES:
+            name, place = pending.pop()
+            for names, where in self._of(name, place):
+                new = [other for other in names if other not in found]
+                found.update(dict.fromkeys(new))
+                pending += ((other, where) for other in new)
+        whole = kernel.strip()
+        return tuple(name for name in found if name != whole)
+
+    def _of(self, name: str, at: int) -> Iterator[tuple[Sequence[str], int]]:
+        if name not in self._given:
+            self._given[name] = tuple(self._values(name))
+        seen = [each for each in self._given[name] if each.begin <= at < each.end]
+        hidden = max((each.position for each in seen if each.local), default=-1)
+        yield from ((each.names, each.position) for each in seen if each.position >= hidden)
+        for function in self._functions.named(name):
+            body = self._host.plain[function.body : function.end]
+            for value in _RETURN.finditer(body):
+                yield _names(value[1]), function.body + value.start()
+
+    def _values(self, name: str) -> Iterator[_Held]:
+        plain, begin = self._host.plain, -1
+        while (begin := plain.find(name, begin + 1)) >= 0:
+            end = begin + len(name)
+            declarator = _DECLARATOR.match(plain, end)
+            if declarator is None or (begin and (plain[begin - 1].isalnum() or plain[begin - 1] == "_")):
+                continue
+            head = plain[max(0, begin - 40) : begin]
+            field, declared = _FIELD.search(head), _DECLARED.search(head) and not _STATEMENT.search(head)
+            if declarator["begin"] == "{" and (field or not declared):
+                continue
+            names = _names(self._value(declarator.start("begin"), declarator.end()))
+            if names:
+                scope, local = self._scope(begin, bool(field), bool(declared))
+                yield _Held(*scope, local, begin, names)
+
+    def _value(self, sign: int, begin: int) -> str:
+        """The text that a name is given, up to its statement's end."""
+        plain, depth = self._host.plain, int(self._host.plain[sign] == "{")
+        for i in range(begin, min(len(plain), begin + _LONGEST_VALUE)):
+            depth += _BRACKETS.get(plain[i], 0)
+            if depth < 0 or (plain[i] == ";" and depth == 0):
+                return plain[begin:i]
+        return ""
+
+    def _scope(self, position: int, field: bool, declared: bool) -> tuple[tuple[int, int], bool]:
+        """Where what a name is given may be seen, and whether that is a variable's declaration in a block.
+
+        Of fields, and of what is declared outside of functions: anywhere.
+        """
+        function = self._functions.around(position)
+        if field or function is None:
+            return (0, len(self._host.plain)), False
+        if not declared:
+            return (function.body, function.end), False
+        return (position, min(self._host.braces.end(position), function.end)), True
+
+
+def _names(value: str) -> tuple[str, ...]:
+    """The names in a value that may stand for a kernel; what a call returns is not its argument."""
+    if len(value) > FURTHEST:
+        return ()
+    closing = closings(value, "()")
+    pieces: list[str] = []
+    done = 0
+    for call in _CALL.finditer(value):
+        if call.start() >= done:
+            pieces.append(value[done : call.start()])
+            done = closing.get(call.end() - 1, len(value))
+    pieces.append(value[done:])
+    words = (word for piece in pieces for word in _VALUE.findall(piece))
+    return tuple(dict.fromkeys(word for word in words if word not in _NO_NAMES))
