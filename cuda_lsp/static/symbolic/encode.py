@@ -7,9 +7,11 @@ value.  Defining facts of loop exits are added for every exit that a formula men
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -66,8 +68,9 @@ def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Te
 
 
 def has_bits(formula: Term) -> bool:
-    """Bit operators occur in it."""
-    return any(p.op in BIT_OPS for p in t.subterms(formula))
+    """Operators on bits occur in it, or functions of bits that are known."""
+    parts = t.subterms(formula)
+    return any(p.op in BIT_OPS or (p.op is Op.INTRINSIC and p.args[0] in _OF_BITS) for p in parts)
 
 
 @define
@@ -223,11 +226,17 @@ class Encoder:
             return self._wrap(args[0], args[1], args[2])
         if op is Op.POWER:
             return self._power(term)
-        if op is Op.INTRINSIC:
-            self.inexact = True
-            value = self._variable(f"{args[0]}!{term.order}", term)
-            return self._application(args[0], args[2], value)
-        return self._bits(term)
+        return self._intrinsic(term) if op is Op.INTRINSIC else self._bits(term)
+
+    def _intrinsic(self, term: Term) -> Z3:
+        """What is made of the bits of its operand, where these are seen; else an unknown function."""
+        name, type, operands = term.args
+        of_bits = _OF_BITS.get(name)
+        if of_bits is not None and self.width is not None and self.width >= type.bits:
+            operand = self.encode(operands[0])
+            return of_bits([z3().Extract(i, i, operand) for i in range(type.bits)], self.width, type.signed)
+        self.inexact = True
+        return self._application(name, operands, self._variable(f"{name}!{term.order}", term))
 
     def _floor_div(self, a: Z3, divisor: int, positive: bool) -> Z3:
         if self.width is None:
@@ -338,6 +347,24 @@ _BITS: Mapping[Op, Callable[[Z3, Z3], Z3]] = {
     Op.SHL: lambda a, b: a << b,
     Op.SHR: lambda a, b: a >> b,
 }
+
+
+def _reversed(bits: Sequence[Z3], width: int, signed: bool) -> Z3:
+    extend = z3().SignExt if signed else z3().ZeroExt
+    return extend(width - len(bits), z3().Concat(*bits))
+
+
+def _counted(bits: Sequence[Z3], width: int, signed: bool) -> Z3:
+    return functools.reduce(operator.add, (z3().ZeroExt(width - 1, bit) for bit in bits))
+
+
+_OF_BITS: Mapping[str, Callable[[Sequence[Z3], int, bool], Z3]] = {
+    "__brev": _reversed,
+    "__brevll": _reversed,
+    "__popc": _counted,
+    "__popcll": _counted,
+}
+"""Intrinsics of the bits of their operand, the least first: a number of so many bits."""
 
 
 def width_for(formula: Term) -> int:
