@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 _UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
-_NEVER = re.compile(rb"<<<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
+_NEVER = re.compile(rb"<<\s{0,8}<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _LEVELS = 8  # of functions that name each other; beyond them all count

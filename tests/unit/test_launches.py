@@ -27,6 +27,37 @@ def test_literal_extents_and_shared_bytes() -> None:
     assert site.arguments == {1: 7}
 
 
+@pytest.mark.parametrize(
+    "launch",
+    ["k<< <4, n >> 1, 8>> >(p, 7)", "k <<\n <4, n >> 1, 8 >>  > (p, 7)", "k<< <4, n >> 1, 8>>>(p, 7)"],
+)
+def test_brackets_that_a_formatter_has_spaced_are_those_of_a_launch(launch: str) -> None:
+    """nvcc takes them; ranges are those of the text as it stands."""
+    text = f"/* a  b */ void f(float* p) {{ const int n = 64;  {launch}; }}"
+    site = only(text)
+    assert (site.kernel, site.block, site.grid, site.dynamic_shared) == ("k", (32, 1, 1), (4, 1, 1), 8)
+    assert site.arguments == {1: 7}
+    assert site.site.range.start.column == text.index(launch) + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "template <class T> S& operator<< <T>(S&, T); bool f(V<V<int> > v) { return a >> > b; }",
+        "void f() { out << < 3, 4 >> (1); }",  # nobody closes it
+        'void f() { puts("k<< <1, 32>> >(3)"); }',
+    ],
+)
+def test_what_is_no_launch_becomes_none_by_its_spaces(text: str) -> None:
+    assert find_launches(Path("a.cu"), text) == ()
+
+
+def test_a_shift_in_spaced_brackets_and_an_operator_before_them_stay_what_they_are() -> None:
+    text = "S& operator<< <T>(S&, T); void f(int n) { k<<<1, 1 << 5>>>(n); j<< <2, 1 << 6>> >(n); }"
+    sites = find_launches(Path("a.cu"), text)
+    assert [(site.kernel, site.block) for site in sites] == [("k", (32, 1, 1)), ("j", (64, 1, 1))]
+
+
 def test_names_are_followed_through_macros_constants_and_dim3_variables() -> None:
     site = only(
         "#define TILE 16\nconstexpr int ROWS = TILE / 2;\n"

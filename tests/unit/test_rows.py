@@ -251,3 +251,31 @@ def test_padded_rows_rise_with_the_index() -> None:
 )
 def test_what_does_not_rise_with_the_index_or_comes_twice_is_not_proved(body: str) -> None:
     assert verdict(PADDED.format(body=body)) is not Verdict.RACE_FREE
+
+
+PLANES = """__global__ void k(const float* in, float* out, int w, int p, int h) {
+  int x = threadIdx.x, y = blockIdx.x, plane = threadIdx.y;
+  %s
+  if (%s) out[%s] = in[x];
+}
+void go(const float* in, float* out, int w, int p, int h) { k<<<h, dim3(32, 2)>>>(in, out, w, p, h); }
+"""
+ROW_OF_A_PLANE = "plane * h * p + y * p + x"
+
+
+def test_that_the_grid_tells_how_many_rows_a_plane_has_says_nothing_of_their_pitch() -> None:
+    """The row of a block lies in its plane, by the grid: only the pitch is taken for granted."""
+    assert verdict(PLANES % ("", "x < w", ROW_OF_A_PLANE)) is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("before", "bound", "place"),
+    [
+        ("", "x <= p", ROW_OF_A_PLANE),  # columns leave their row
+        ("if (p > w + 8) return;", "x < w", ROW_OF_A_PLANE),  # the source relates the pitch to the columns
+        ("", "x < w", "plane * (h - 1) * p + y * p + x"),  # planes of a row less than the grid has
+        ("", "x < w", "plane * h * p + (y + plane) * p - plane * h * p + x"),  # rows of no plane
+    ],
+)
+def test_planes_of_a_grid_that_share_places_race(before: str, bound: str, place: str) -> None:
+    assert verdict(PLANES % (before, bound, place)) is Verdict.RACY

@@ -68,7 +68,7 @@ from cuda_lsp.model import Extents, Site
 
 _T = TypeVar("_T")
 _LAUNCH = re.compile(
-    r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
+    r"<<\s{0,8}<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
     rf"|{BY_NAME.pattern}"
 )
 _MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")

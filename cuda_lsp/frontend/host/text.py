@@ -21,6 +21,8 @@ _DEEPEST = 6
 """Template arguments within template arguments."""
 _SHOWN = str.maketrans("\0\1\2", ",<>")
 _RUN = re.compile(r"\s\s+")
+_SPACED = re.compile(r"(?<!operator)(?<!operator\s)(?<!<)<<(\s+)<(?![<=])")
+_SPACED_END = re.compile(r">>(\s*)>")
 _FOR = re.compile(r"\bfor\s?\(")
 _HEAD = re.compile(r"\s?(?:for|if|while)\s?\(")
 LEAVING = r"\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;"
@@ -48,7 +50,7 @@ class HostText:
     """The text of one file. Offsets are those of ``plain``, where nothing else is said."""
 
     def __init__(self, text: str) -> None:
-        plain = blanked(text)
+        plain = _closed_up(blanked(text))
         pieces: list[str] = []
         self._ends: list[int] = []  # of the runs, in the text
         self._after: list[int] = []  # … in ``plain``
@@ -250,3 +252,19 @@ def whole_arguments(text: str) -> list[str]:
     for _ in range(min(_DEEPEST, text.count("<"))):  # the innermost ones first
         text = _TEMPLATE.sub(lambda match: match[0].translate(_HIDDEN), text)
     return [part.translate(_SHOWN) for part in split_arguments(text)]
+
+
+def _closed_up(plain: str) -> str:
+    """``k<< <grid, block >> >(…)`` as ``k<<< grid, block >>> (…)``, in as many characters.
+
+    Formatters that know no CUDA write it so, and nvcc takes it.
+    """
+    pieces: list[str] = []
+    done = at = 0
+    while (begin := _SPACED.search(plain, at)) is not None:
+        at = begin.end()
+        end = _SPACED_END.search(plain, at, at + FURTHEST)
+        if end is not None:
+            pieces += plain[done : begin.start()], "<<<", begin[1], plain[at : end.start()], ">>>", end[1]
+            done = at = end.end()
+    return "".join((*pieces, plain[done:])) if pieces else plain

@@ -34,11 +34,12 @@ def speaks_of_rows(p: Problem, facts: Term, pitch: Pitch, query: Query) -> bool:
     """The source relates a pitch and the range of its columns, or never lets two columns share a row.
 
     It relates them when it compares the pitch, directly or by way of others, with what bounds the columns, or
-    with numbers of the size of the columns' own range.
+    with numbers of the size of the columns' own range. Of rows that the program itself keeps apart nothing is
+    guessed: ``gridDim.y == height`` says how many rows a plane has, and nothing of how wide these are.
     """
     said = _Said(p, query)
     guessed = [columns for columns in pitch.levels if not columns.owed]
-    if any(said.relates(columns) for columns in guessed):
+    if any(said.relates(columns) and said.reached(facts, t.not_(columns.within)) for columns in guessed):
         return True
     widths = [columns.width for columns in guessed]
     return said.mentions(widths) and not said.reached(facts, pitch.rows)
