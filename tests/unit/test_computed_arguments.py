@@ -276,3 +276,24 @@ def test_arguments_that_are_others_divided_stay_so_in_every_round(place: str, wi
     text = HALVED.replace("PLACE", place).replace("WIDTH", width)
     (kernel,) = check_text(Path("k.cu"), text, PATIENT).kernels
     assert (kernel.verdict is Verdict.RACE_FREE) is free
+
+
+@pytest.mark.parametrize(
+    ("asked", "condition"),
+    [
+        ("if (n % 2) return;", "#1 % 2 == 0"),
+        ("if (n < 2 || (n % 4)) return;", "#1 % 4 == 0"),
+        ("if (n & 1) throw 1;", "#1 % 2 == 0"),
+        ("if ((n & 7) || m < 1) throw 1;", "#1 % 8 == 0"),
+        ("assert(!(n % 32));", "#1 % 32 == 0"),
+        ("if (n % 2 == 0) return;", "#1 % 2 != 0"),
+        ("if (!(n & 1)) return;", "#1 % 2 != 0"),
+    ],
+)
+def test_a_remainder_is_a_truth_value(asked: str, condition: str) -> None:
+    assert condition in conditions(f"{asked} k<<<4, 64>>>(a, n, m);")
+
+
+@pytest.mark.parametrize("asked", ["if (n & 5) return;", "if (n % 2 && m) return;", "if (f(n) % 2) return;"])
+def test_what_says_nothing_of_a_remainder(asked: str) -> None:
+    assert not [c for c in conditions(f"{asked} k<<<4, 64>>>(a, n, m);") if "%" in c]

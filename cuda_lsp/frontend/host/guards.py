@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.branches import conditions_of_loop, parts_of
 from cuda_lsp.frontend.host.computed_arguments import component
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants
 from cuda_lsp.frontend.host.passed_types import settled
-from cuda_lsp.frontend.host.text import FURTHEST, LEAVING, HostText, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, LEAVING, HostText, closings, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _FOR = re.compile(r"\bfor\s?\(")
@@ -31,6 +31,8 @@ _CHECK = re.compile(
 _OF_SUFFIX = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _DENIED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|?]{1,80})\Z")
+_MASKED = re.compile(r"\A([A-Za-z_]\w*)\s?&\s?(\d{1,9})\Z")
+_REMAINDER = re.compile(r"\A[\w\s+*.]{1,60}%[\w\s.]{1,60}\Z")
 _SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[A-Za-z_]\w*)?")
 _CALL = re.compile(r"\w\s?\(|\.\s?\w+\s?\.|\d\.|\)\s?[(.]")
@@ -67,11 +69,25 @@ def guards(
     found: dict[str, None] = {}
     known = _Terms(constants, at, configuration, arguments)
     for text, place in held:
-        match = _COMPARISON.match(text)
+        match = _COMPARISON.match(_compared(text))
         left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
         if match is not None and left is not None and right is not None and _TERM.search(left + right):
             found[_moved(left, match[2], right)] = None
     return tuple(found)
+
+
+def _compared(text: str) -> str:
+    """``w % 2`` and ``!(w & 1)`` as the comparisons with 0 that they are; all else as it is."""
+    denied, bare = False, text.strip()
+    while bare[:1] in ("!", "(") and (bare[0] == "!" or closings(bare, "()").get(0) == len(bare) - 1):
+        denied ^= bare[0] == "!"
+        bare = bare[1:].strip() if bare[0] == "!" else bare[1:-1].strip()
+    masked = _MASKED.match(bare)
+    if masked is not None and (int(masked[2]) & (int(masked[2]) + 1)) == 0:
+        bare = f"{masked[1]} % {int(masked[2]) + 1}"  # which of these is 0 is the same, whatever the sign
+    if not _REMAINDER.match(bare):
+        return text
+    return f"{bare} {'==' if denied else '!='} 0"
 
 
 def _moved(left: str, comparison: str, right: str) -> str:
