@@ -111,7 +111,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if len(counters) == 1 and counters <= data[0] & data[1]:  # of two nobody knows how far apart they begin
         data = [arrays - counters for arrays in data]
     if not any(data):
-        return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & bounding_arrays(flow.slice.kernel)
+        return not _holds_a_key(flow, a, b)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         if flow.follows_itself(a, b):
@@ -128,6 +128,14 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
     everywhere = bool(own.address & _THREADS) or (other.mode.atomic and not own.mode.atomic)
     return not moved and not chosen and everywhere
+
+
+def _holds_a_key(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+    """Neighbouring elements decide: of ranges one holds the key. Not where they are those of a loop in which
+    something else decides (``for (e = first[t]; e < first[t + 1]; e++) if (claimed(to[e])) *count += 1``)."""
+    guards = flow.arrays_in(a.guard) & flow.arrays_in(b.guard)
+    ranges = guards & bounding_arrays(flow.slice.kernel)
+    return bool(ranges) and not (ranges <= flow.rows and guards - ranges)
 
 
 def _kept_apart(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
