@@ -57,7 +57,7 @@ _NOTHING: frozenset[Source] = frozenset()
 @frozen(eq=False)
 class Accessed:
     """An access: what its address and the conditions around it come from; ``choices``: how many
-    ``if`` on data. ``told``: what the address comes from, flags left out.
+    ``if`` on data. ``told``: what the address comes from, flags left out. ``pointer``: the address itself.
     """
 
     site: Site
@@ -67,6 +67,7 @@ class Accessed:
     guard: frozenset[Source]
     choices: int = 0
     told: frozenset[Source] = frozenset()
+    pointer: Expr = field(kw_only=True)
 
 
 @define(eq=False)
@@ -266,7 +267,8 @@ def _accesses(
         for pointer, mode, site in accesses(s):
             arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
             told = flow.told_by(pointer)
-            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard, choices, told))
+            address = flow.of(pointer)
+            flow.accesses.append(Accessed(site, mode, arrays, address, guard, choices, told, pointer=pointer))
         match s:
             case ir.If():
                 within, by_data = guard | flow.of(s.condition), _on_data(flow, s.condition)

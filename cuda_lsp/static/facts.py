@@ -4,6 +4,10 @@ What such loops order is not followed (``rewrites`` reads those that are underst
 accesses that they may order are not decided. A lock is taken by a compare-and-swap or exchange in a loop, and
 given back by any other store or atomic to its array. A thread waits in a loop that stores nothing, counts
 nothing, and ends when one place of memory that the kernel writes holds the right thing.
+
+A word that is *claimed* is no lock: where all that writes an array is compare-and-swaps that expect one
+constant, a word leaves it once and is never given back, so that nobody waits for it who goes on to another
+word, or goes on anyway (``for (e …) if (atomicCAS(&seen[col[e]], 0, 1) == 0) …``).
 """
 
 from __future__ import annotations
@@ -11,8 +15,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Expr, Kernel, Stmt
-from cuda_lsp.ir.walk import assigned, inside, used, variables, walk
+from cuda_lsp.ir.atomics import AtomicOp
+from cuda_lsp.ir.program import Array, Expr, Kernel, Stmt
+from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.walk import assigned, destinations, inside, stripped, used, variables, walk
+from cuda_lsp.model import Scope
 from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
 
@@ -27,6 +34,7 @@ def facts_of(kernel: Kernel) -> Slice:
 
 def _find(facts: Slice) -> None:
     """Adds to ``facts`` where locks are taken, their arrays, and the loops that wait."""
+    facts.claimed = _claimed(facts)
     for loop in facts.statements:
         if not isinstance(loop, ir.Loop):
             continue
@@ -34,6 +42,8 @@ def _find(facts: Slice) -> None:
         for s in within:
             if _takes_lock(facts, s):
                 assert isinstance(s, ir.Atomic)
+                if facts.roots(s.pointer) <= facts.claimed and _goes_on(s, loop, within):
+                    continue
                 facts.acquiring.add(id(s))
                 facts.lock_arrays |= facts.roots(s.pointer)
         if _waits(facts, loop, within):
@@ -42,6 +52,37 @@ def _find(facts: Slice) -> None:
 
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
     return isinstance(s, ir.Atomic) and s.row.swaps and s.var is not None and s.var.id in facts.relevant
+
+
+def _claimed(facts: Slice) -> frozenset[Array]:
+    """Arrays of which no word is ever given back: all that is written is what such a word may be taken by."""
+    if facts.wild:
+        return frozenset()
+    expected: dict[Array, set[tuple[Expr, Type, Scope] | None]] = {}
+    for s in facts.statements:
+        for array in (array for pointer in destinations(s) for array in facts.roots(pointer)):
+            if not (isinstance(s, ir.Atomic) and s.only_reads):
+                expected.setdefault(array, set()).add(_free(s))
+    return frozenset(
+        array
+        for array, free in expected.items()
+        if len(free) == 1 and None not in free and array.may_alias is None
+    )
+
+
+def _free(s: Stmt) -> tuple[Expr, Type, Scope] | None:
+    """The constant that a compare-and-swap expects, in a word of which type, and how far it reaches."""
+    if not isinstance(s, ir.Atomic) or s.op is not AtomicOp.CAS or s.elementwise:
+        return None
+    free = stripped(s.operands[0])
+    return (free, s.type, s.scope) if isinstance(free, ir.Const) else None
+
+
+def _goes_on(s: ir.Atomic, loop: ir.Loop, inside: list[Stmt]) -> bool:
+    """Who does not get the word goes on to another one, or does whatever comes next."""
+    changing = {v.id for x in inside if (v := assigned(x)) is not None}
+    moves = any(v.id in changing for v in variables(s.pointer))
+    return moves or s.var is None or s.var.id not in _deciding(loop, inside)
 
 
 def _waits(facts: Slice, loop: ir.Loop, inside: list[Stmt]) -> bool:

@@ -92,6 +92,7 @@ class Slice:
     acquiring: set[int] = field(factory=set[int])  # id() of atomics that may take a lock, by ``waiting``
     lock_arrays: set[Array] = field(factory=set[Array])
     waiting: set[int] = field(factory=set[int])  # id() of loops
+    claimed: frozenset[Array] = frozenset()  # no word of them is ever given back, by ``facts``
     reached: set[Array] = field(factory=set[Array])  # shared arrays that other blocks of a cluster may touch
 
     @property

@@ -5,7 +5,8 @@ counts (``bins[key[i]] += 1``), compares with the place, cuts keys down (``key[i
 elements (bytes), or follows edges (``y[row[k]] += v[k] * x[col[k]]``), along which much comes to one place.
 What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features choose) is the row's. Where
 nothing stands beside the ids, and rows have more than what is updated (``x[id[i]] += dt * v[id[i]]``), they
-list the rows that there is work for, each once.
+list the rows that there is work for, each once: tables that a row's numbers lead to, and what all threads
+read, may be read as well. Who reads the entry of another row (``x[id[i] + 1]``, ``x[id[i - 1]]``) meets it.
 A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
 """
 
@@ -17,22 +18,37 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
-from cuda_lsp.model import Mode, SourceRange
-from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow
+from cuda_lsp.model import Mode, SourceRange, Space
+from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, data_flow
 from cuda_lsp.static.offset_arrays import bounding_arrays
+from cuda_lsp.static.rows_by_ids import of_one_row
 
 _SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
 _OF_IDS = 4
 """Bytes of what may be as many ids as there are elements."""
 
 
-def by_ids(flow: DataFlow, a: Accessed) -> bool:
-    """Whether ``a`` is part of an update of places that ids tell, which are taken to differ."""
+def by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+    """Whether both are part of an update of places that ids tell, which are taken to differ."""
+    if (valued := flow.slice.kernel.followed) is None:
+        return _by_ids(flow, a, b)
+    seen = data_flow(valued)  # where floating-point numbers of a row lead is known there
+    pairs = [(x, y) for x in _again(seen, a) for y in _again(seen, b) if x.arrays & y.arrays]
+    return bool(pairs) and all(_by_ids(seen, x, y) for x, y in pairs)
+
+
+def _again(flow: DataFlow, a: Accessed) -> list[Accessed]:
+    return [x for x in flow.at(a.site.range) if x.mode is a.mode]
+
+
+def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     ids = flow.arrays_in(a.address)
     if len(ids) != 1 or not _one_each(flow, ids):
         return False
     place = [x for x in flow.accesses if x.arrays & a.arrays]
     if not all((x.address, x.choices) == (a.address, a.choices) for x in place):
+        return False
+    if not of_one_row(flow, a, b, ids):
         return False
     named = not ids & bounding_arrays(flow.slice.kernel)  # what tells where rows begin and end names none
     return (named and _scales(flow, place)) or (not ids & flow.rows and _adds(flow, a, ids))
@@ -53,7 +69,8 @@ def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
     of_row = _told_by_row(flow, ids)
     if _is_work_list(flow, a, ids, of_row):
         return True
-    others = [x for x in flow.accesses if not x.arrays & a.arrays and not _of_row(flow, x, ids, of_row)]
+    beside = (x for x in flow.accesses if not x.arrays & a.arrays and not _is_local(flow, x))
+    others = [x for x in beside if not _of_row(flow, x, ids, of_row)]
     led = any(flow.arrays_in(x.address) & of_row and not x.arrays & of_row for x in flow.accesses)
     if not led and not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
         return False
@@ -64,12 +81,19 @@ def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: fr
     """All that is read is of the rows that the ids name, or alike for all threads."""
     read = [x for x in flow.accesses if x.mode is Mode.READ and not x.arrays & (a.arrays | ids)]
     told = [flow.arrays_in(x.address) for x in read]
-    alike = [x.arrays <= flow.single for x in read]
+    alike = [_alike(flow, x) for x in read]
     ours = all(
         same or (arrays and (arrays == ids or arrays <= of_row))
         for arrays, same in zip(told, alike, strict=True)
     )
     return ours and ids in told
+
+
+def _alike(flow: DataFlow, x: Accessed) -> bool:
+    """All threads read the same places, as they do numbers of the whole problem."""
+    own = any(isinstance(y, Array | Axis) for y in x.address)
+    unknown = any(isinstance(e, ir.Unknown) for e in subexpressions((x.pointer,)))
+    return x.arrays <= flow.single or not (own or unknown or x.arrays & flow.slice.written)
 
 
 def _told_by_row(flow: DataFlow, ids: frozenset[Array]) -> frozenset[Array]:
@@ -100,6 +124,12 @@ def _of_row(flow: DataFlow, x: Accessed, ids: frozenset[Array], of_row: frozense
     told = flow.arrays_in(x.address)
     leads = bool(told) and (told <= of_row or (told == ids and x.arrays <= of_row))
     return x.mode is Mode.READ and leads
+
+
+def _is_local(flow: DataFlow, x: Accessed) -> bool:
+    """The thread's own memory, which stands beside nothing."""
+    roots = flow.slice.roots(x.pointer)
+    return bool(roots) and all(array.space is Space.LOCAL for array in roots)
 
 
 def _also_put_back(flow: DataFlow, x: Accessed, a: Accessed) -> bool:

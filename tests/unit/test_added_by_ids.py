@@ -146,3 +146,63 @@ def test_numbers_of_a_row_are_no_other_end_and_products_no_sums_over_edges(body:
 )
 def test_sums_over_edges_and_what_is_no_product_of_its_place_meet(body: str, type: str) -> None:
     assert Status.CONDITIONAL in of_rows(body, type)
+
+
+LIST = """
+struct Rule {{ float limit; int most; }};
+__constant__ Rule rule;
+__global__ void k(float4* v, float* out, int* code, const int* id, const float* beside, const float* pos,
+                  const float* table, int n, int zone, int* next) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {{ int p = id[i]; {body} }}
+}}
+void go(float4* v, float* o, int* c, int* id, float* b, float* x, float* t, int n, int z, int* next) {{
+  k<<<32, 256>>>(v, o, c, id, b, x, t, n, z, next);
+}}
+"""
+
+
+def of_list(body: str) -> set[Status]:
+    report = check_text(Path("k.cu"), LIST.format(body=body))
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # what a row's floats lead to, and what all threads read
+        "int c = (int)(pos[p] * 4); out[p] = out[p] * .5f + table[c] - table[c + 1];",
+        "if (pos[p] < rule.limit) out[p] = out[p] + pos[p] * rule.limit;",
+        "float s = 0; for (int k = 0; k < n; k++) s += table[k]; out[p] = out[p] * s + pos[p];",
+        # stored over, but for what is put back as it was
+        "float4 a = v[p]; a.x = beside[i]; v[p] = a;",
+        "float4 a = v[p]; if (zone == 0) a.x = beside[i]; else a.y = table[zone]; v[p] = a;",
+        "if (code[p] == zone) v[p] = make_float4(beside[i], pos[p], 0, v[p].w);",
+        "float s = 0; for (int k = 0; k < n; k++) s += beside[i] * k; float4 a = v[p]; a.z = s; v[p] = a;",
+    ],
+)
+def test_lists_of_rows_to_work_on_name_each_once(body: str) -> None:
+    assert of_list(body) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int c = (int)(beside[i] * 4); out[p] = out[p] * .5f + table[c];",  # it leads there
+        "out[p] = out[p] * .5f + pos[p] * out[p + 1];",  # the entry of another row, which may be in the list
+        "out[p] = out[p] * .5f + pos[p] * out[id[i + 1]];",
+        "float a = out[p]; p = id[n - 1 - i]; out[p] = a * .5f + pos[p];",
+        "float4 a = v[p]; a.x += beside[i] * pos[p]; v[p] = a;",  # made of what was there
+        "float4 a = v[p]; a.x = fmaxf(a.y, beside[i]) + pos[p]; v[p] = a;",
+        "float4 a = v[p]; if (a.w < beside[i]) a.w = pos[p]; v[p] = a;",  # chosen by it
+        "if (code[p] == 0) code[p] = i;",
+        "if (code[p] != 0) return; code[p] = 1; out[i] = 1;",
+        "next[i] = code[p]; code[p] = i;",  # handed on: a list begins there
+        "float4 a = v[p]; for (int k = 0; k < n; k++) a.x += beside[i] * pos[p]; v[p] = a;",
+        "int old = code[p]; code[p] = zone; if (old != zone) *next = 1;",
+        "int a[2]; a[0] = code[p]; a[1] = i; code[p] = a[n & 1] + zone;",
+    ],
+)
+def test_who_updates_a_place_or_reads_another_row_meets_others(body: str) -> None:
+    assert Status.CONDITIONAL in of_list(body)

@@ -256,7 +256,6 @@ OPEN = frozenset(
         "split_bit",
         "densify",
         "list_words",
-        "insert_unique",
         "hand_over",
     ]
 )

@@ -15,7 +15,8 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
   (``atomicMin(&d[to[e]], d[from[e]])``), where an array is written, plainly, where its own contents say
   (``parent[parent[i]] = j``), which no host keeps apart while they change, or where floating-point numbers
   make the addresses (``image[(int)x[i]] = c[i]``): many of these are one integer. A plain scatter may be a
-  permutation, ids of rows to which what stands beside them is added differ (``out[id[i]] += in[i]``), and
+  permutation (so may one that puts back what it read beside it, as it was), ids of rows to which what
+  stands beside them is added differ (``out[id[i]] += in[i]``), and
   ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
   are disjoint: these stay *possible*.
 """
@@ -37,6 +38,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import meant_for_blocks, unlike
 from cuda_lsp.static.offset_arrays import bounding_arrays
+from cuda_lsp.static.stored_over import stored_over
 from cuda_lsp.static.updates_by_ids import by_ids
 
 _THREADS = frozenset({*TID, Axis.LANE})
@@ -109,7 +111,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if len(counters) == 1 and counters <= data[0] & data[1]:  # of two nobody knows how far apart they begin
         data = [arrays - counters for arrays in data]
     if not any(data):
-        return not flow.arrays_in(a.guard) & flow.arrays_in(b.guard) & bounding_arrays(flow.slice.kernel)
+        return not _holds_a_key(flow, a, b)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         if flow.follows_itself(a, b):
@@ -117,7 +119,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
         if (data[0] | data[1]) & flow.rows or (data[0] != data[1] and not atomic):
             return False
-        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not by_ids(flow, a))
+        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not _kept_apart(flow, a, b))
     if shared:
         return True
     own, other = (a, b) if not data[0] else (b, a)
@@ -126,6 +128,19 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
     everywhere = bool(own.address & _THREADS) or (other.mode.atomic and not own.mode.atomic)
     return not moved and not chosen and everywhere
+
+
+def _holds_a_key(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+    """Neighbouring elements decide: of ranges one holds the key. Not where they are those of a loop in which
+    something else decides (``for (e = first[t]; e < first[t + 1]; e++) if (claimed(to[e])) *count += 1``)."""
+    guards = flow.arrays_in(a.guard) & flow.arrays_in(b.guard)
+    ranges = guards & bounding_arrays(flow.slice.kernel)
+    return bool(ranges) and not (ranges <= flow.rows and guards - ranges)
+
+
+def _kept_apart(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+    """The host may well keep such threads apart."""
+    return by_ids(flow, a, b) or stored_over(flow, a)
 
 
 # --------------------------------------------------------------------------------------- the diagnosis

@@ -32,6 +32,7 @@ from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
+from cuda_lsp.static.stored_over import stored_over
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
@@ -165,7 +166,8 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if all(data):
         if _within_rows(p, query):
             return False
-        unlike = any(by_ids(flow, x) for x in flow.at(first.site.range))
+        pairs = [(x, y) for x in flow.at(first.site.range) for y in flow.at(second.site.range)]
+        unlike = any(by_ids(flow, x, y) or stored_over(flow, x) for x, y in pairs if x.arrays & y.arrays)
         return _is_update(first, query) and _alike(first, second) and not unlike
     return first.array.space is Space.SHARED
 

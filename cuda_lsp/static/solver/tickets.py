@@ -2,7 +2,8 @@
 
 An atomic that adds ``n`` to a counter which only grows has ``n`` numbers to itself, from what it returned on:
 the numbers of two executions lie apart. So do those of warps or blocks of which one thread drew for all. Two
-voters of one vote stand in the order of their lanes.
+voters of one vote stand in the order of their lanes. A word that is claimed and never given back
+(``atomicCAS(&seen[v], 0, 1) == 0``) is found free by one execution, but for those that leave it free.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ def number_facts(formula: Term, summary: Summary, relation: Relation) -> Iterato
                if base_name(p.args[0]) in summary.slots]  # fmt: skip
     for a, b in itertools.combinations(numbers, 2):
         yield _apart(a, b, summary, relation)
+    claims = [(_Number(p, claim.drawing, relation), claim.free) for p in found
+              if (claim := summary.claims.get(base_name(p.args[0])))]  # fmt: skip
+    for (a, free), (b, _) in itertools.combinations(claims, 2):
+        yield _found_once(a, b, free, relation)
     if relation.within is not None and relation.within <= WARP_SIZE:
         places = [p for p in found if base_name(p.args[0]) in summary.places]
         for a, b in itertools.combinations(places, 2):
@@ -103,6 +108,18 @@ def _apart(a: _Number, b: _Number, summary: Summary, relation: Relation) -> Term
         together = t.or_(t.not_(again), together)
     lies = t.or_(t.le(t.add(a.term, a.amount), b.term), t.le(t.add(b.term, b.amount), a.term))
     return t.and_(together, t.or_(t.not_(t.and_(two, t.eq(a.place, b.place))), lies))
+
+
+def _found_once(a: _Number, b: _Number, free: int, relation: Relation) -> Term:
+    """Of two executions at one word one finds it as it was, unless it was left so."""
+    if a.drawing.array is not b.drawing.array:
+        return t.TRUE
+    again = t.and_(*(t.eq(x, y) for x, y in zip(a.which, b.which, strict=False)))
+    alike = a.drawing.point == b.drawing.point
+    two = _two_executions(a, b, again, relation) if alike else t.TRUE
+    was = t.const(free)
+    both = t.and_(two, t.eq(a.place, b.place), t.eq(a.term, was), t.eq(b.term, was))
+    return t.or_(t.not_(both), t.eq(a.amount, was), t.eq(b.amount, was))
 
 
 def _two_executions(a: _Number, b: _Number, again: Term, relation: Relation) -> Term:

@@ -164,6 +164,17 @@ class Drawing:
 
 
 @frozen(eq=False)
+class Claim:
+    """A compare-and-swap of a word that nobody gives back: who finds it ``free`` has it.
+
+    ``drawing``: where, by which function, and what it leaves there as ``amount``.
+    """
+
+    drawing: Drawing
+    free: int
+
+
+@frozen(eq=False)
 class Place:
     """How many lanes stand below the generic thread's ``lane`` in a vote of its warp.
 
@@ -183,9 +194,10 @@ class Summary:
     ``facts``: defining facts by function name. ``reasons``: what the walk does not cover, for
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
-    ``slots``: functions whose value is what a counter was before it was raised; ``places``: those whose value
-    is a place in a vote; ``limits``: what bounds these values, as ``facts`` do; ``invariants``: what bounds
-    variables at the start of a loop's rounds. ``set``: arrays that plain stores write too.
+    ``slots``: functions whose value is what a counter was before it was raised; ``claims``: those whose value
+    a word had before it was claimed; ``places``: those whose value is a place in a vote; ``limits``: what
+    bounds these values, as ``facts`` do; ``invariants``: what bounds variables when a round of a loop starts.
+    ``set``: arrays that plain stores write too.
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
@@ -210,3 +222,4 @@ class Summary:
     set: frozenset[Array] = frozenset()
     unrolled: bool = False
     reached: frozenset[Array] = frozenset()
+    claims: Mapping[str, Claim] = field(factory=dict[str, Claim])

@@ -20,7 +20,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
-from cuda_lsp.static.symbolic.events import Access, CopyEvent, Drawing, Member, TicketEvent
+from cuda_lsp.static.symbolic.events import Access, Claim, CopyEvent, Drawing, Member, TicketEvent
 from cuda_lsp.static.symbolic.lanes import exchanged, of_warp
 from cuda_lsp.static.symbolic.scene import WAITING, Cells, Scene, memory_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
@@ -224,7 +224,7 @@ class Memory(Scene):
         in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
         if self.fenced and in_global and s.row.reads and s.row.writes:
             self.events.append(TicketEvent())
-        if s.row.swaps and self.iterators and not self.held:
+        if id(s) in self.acquiring and self.iterators and not self.held:
             self.locks = self.locks or WAITING
         before = self._cells(places)
         if s.row.writes:
@@ -255,10 +255,22 @@ class Memory(Scene):
             operands = (target.offset, *self.iterators)
             if step is not None and step is not t.ZERO and target.array not in self.reached:
                 self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
+            if target.array in self.claimed and s.op is AtomicOp.CAS:
+                self._note_claim(name, s, target.array, operands)
         lo, hi = type_range(s.type)
         if target is not None and step is not None and target.array in self.counters:
             lo = max(lo, 0)
         return t.apply(name, Level.THREAD, operands, lo, hi)
+
+    def _note_claim(self, name: str, s: ir.Atomic, array: Array, operands: tuple[Term, ...]) -> None:
+        free, left = (self.evaluator().value(e) for e in s.operands)
+        lo, hi = type_range(s.type)
+        if not isinstance(free, Term) or not isinstance(left, Term) or not free.is_const:
+            return
+        fits = lo <= free.value <= hi and lo <= left.lo and left.hi <= hi
+        if fits and s.scope is not Scope.BLOCK:
+            drawing = Drawing(array, left, operands, name, len(self.iterators))
+            self.claims[name] = Claim(drawing, free.value)
 
     def _raises_by(self, s: ir.Atomic) -> Term | None:
         """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""

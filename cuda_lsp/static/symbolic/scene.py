@@ -11,7 +11,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Pointer, Type
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.events import Drawing, Event, Fact, Held, Member, Place
+from cuda_lsp.static.symbolic.events import Claim, Drawing, Event, Fact, Held, Member, Place
 from cuda_lsp.static.symbolic.filled import Filled
 from cuda_lsp.static.symbolic.objects import WholeObjects
 from cuda_lsp.static.symbolic.terms import Level, Term
@@ -137,6 +137,7 @@ class Scene:
     loaded: set[str] = field(factory=set[str])
     sizes: dict[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
     slots: dict[str, Drawing] = field(factory=dict[str, Drawing])
+    claims: dict[str, Claim] = field(factory=dict[str, Claim])
     votes: dict[str, Vote] = field(factory=dict[str, Vote])
     places: dict[str, Place] = field(factory=dict[str, Place])
     limits: dict[str, Fact] = field(factory=dict[str, Fact])
@@ -156,6 +157,8 @@ class Scene:
     held: tuple[Held, ...] = ()
     locks: str = ""  # what may order threads and is not followed, for people
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
+    acquiring: frozenset[int] = frozenset()  # id() of atomics in loops that may take a lock
+    claimed: frozenset[Array] = frozenset()  # no word of them is ever given back
     arrives: bool = False  # some threads arrive at a named barrier without waiting
     named_apart: bool = False  # a named barrier may be met at several places
     objects: WholeObjects = field(factory=lambda: WholeObjects(None, regular=False))

@@ -42,6 +42,7 @@ def summarise(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
             named_apart=facts.named_apart, reached=frozenset(facts.reached),
             deadline=deadline, counters=counters, walk_loop=walk_loop, pointers=pointers,
+            acquiring=frozenset(facts.acquiring), claimed=facts.claimed - facts.reached,
         )  # fmt: skip
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
         walker.walk(kernel.body)
@@ -71,6 +72,7 @@ def summarise(
         stored,
         walker.unrolled,
         frozenset(facts.reached),
+        walker.claims,
     )
 
 

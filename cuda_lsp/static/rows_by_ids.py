@@ -1,0 +1,78 @@
+"""Whether two accesses are of the row that one id names: the same row where ids are equal, and no other one.
+
+``x[id[i]]`` and ``x[id[i]].w`` are; of ``x[id[i] + 1]`` and ``x[id[i - 1]]`` distinct ids say nothing:
+they may name what another thread works on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, Expr, Stmt, Var
+from cuda_lsp.ir.walk import assigned, subexpressions, used, variables
+from cuda_lsp.static import budgets
+from cuda_lsp.static.data_flow import Accessed, DataFlow
+from cuda_lsp.static.linear import Sum, linear
+from cuda_lsp.static.rewrites.values import substituted
+from cuda_lsp.static.slicing import assigned_once
+
+_HELD = "what is held by"
+
+
+def of_one_row(flow: DataFlow, a: Accessed, b: Accessed, ids: frozenset[Array]) -> bool:
+    """Each thread has one id for both, and they are less than a row apart."""
+    once = assigned_once(flow.slice.statements)
+    leading = (s for s in _leading(flow, (a.pointer, b.pointer)) if _reads(flow, s, ids))
+    if len({_resolved(s.pointer, once) for s in leading}) != 1:
+        return False
+    held: dict[Var, Expr] = {**once} | {
+        s.var: ir.Intrinsic(_HELD, (_resolved(s.pointer, once),), s.type)
+        for s in flow.slice.statements
+        if isinstance(s, ir.Load) and s.var is not None and _reads(flow, s, ids)
+    }
+    sums = [linear(_resolved(x.pointer, held)) for x in (a, b)]
+    rows = [{part: n for part, n in x.items() if _names(flow, part, ids)} for x in sums]
+    if rows[0] != rows[1]:
+        return False
+    return not rows[0] or abs(_from_start(sums[0]) - _from_start(sums[1])) < min(map(abs, rows[0].values()))
+
+
+def _resolved(e: Expr, values: Mapping[Var, Expr]) -> Expr:
+    return substituted(e, values, 2 * budgets.MOST_SUBSTITUTIONS)
+
+
+def _reads(flow: DataFlow, s: Stmt, ids: frozenset[Array]) -> bool:
+    return isinstance(s, ir.Load) and bool(flow.slice.roots(s.pointer) & ids)
+
+
+def _leading(flow: DataFlow, pointers: tuple[Expr, ...]) -> Iterator[ir.Load]:
+    """The loads whose values lead to some address, but not what leads to those."""
+    setting: dict[Var, list[Stmt]] = {}
+    for s in flow.slice.statements:
+        if (var := assigned(s)) is not None:
+            setting.setdefault(var, []).append(s)
+    pending = [v for p in pointers for v in variables(p)]
+    seen: set[Var] = set()
+    while pending:
+        var = pending.pop()
+        if var in seen:
+            continue
+        seen.add(var)
+        for s in setting.get(var, ()):
+            if isinstance(s, ir.Load):
+                yield s
+            else:
+                pending += [v for e in used(s) for v in variables(e)]
+
+
+def _names(flow: DataFlow, part: Expr | None, ids: frozenset[Array]) -> bool:
+    """An id has part in it."""
+    if part is None:
+        return False
+    held = (e for e in subexpressions((part,)) if isinstance(e, ir.Intrinsic))
+    return any(e.name == _HELD for e in held) or bool(flow.arrays_in(flow.of(part)) & ids)
+
+
+def _from_start(sum: Sum) -> int:
+    return sum.get(None, 0)
