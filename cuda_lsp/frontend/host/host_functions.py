@@ -166,10 +166,10 @@ class HostFunctions:
             before.start(),
             body,
             end,
-            tuple(_parameter(part) for part in whole_arguments(inside)),
-            tuple(_parameter(part)[0] for part in whole_arguments(template[1])) if template else (),
+            tuple(parameter_of(part) for part in whole_arguments(inside)),
+            tuple(parameter_of(part)[0] for part in whole_arguments(template[1])) if template else (),
             self._is_member(name.start()),
-            tuple(i for i, part in enumerate(whole_arguments(inside)) if _REFERENCE.search(part)),
+            references_of(whole_arguments(inside)),
             tuple(whole_arguments(inside)) if template else (),
         )
 
@@ -192,6 +192,14 @@ class HostFunctions:
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
         return iter(self._by_name.get(name, ()))
+
+    def every(self) -> Sequence[HostFunction]:
+        """All functions, in the order of their bodies."""
+        return self._functions
+
+    def mention(self, word: str) -> bool:
+        """Whether a word stands in the text."""
+        return word in self._host.plain
 
     def used(self) -> Iterable[str]:
         """The names that stand before parentheses."""
@@ -320,8 +328,13 @@ class HostFunctions:
         return (words[-1] if words else "", opening, closing)
 
 
-def _parameter(text: str) -> tuple[str, str]:
-    """``const int n = 64`` → ``n``, ``64``."""
+def references_of(declared: Sequence[str]) -> tuple[int, ...]:
+    """Which parameters, as they are declared, a function may write to."""
+    return tuple(i for i, part in enumerate(declared) if _REFERENCE.search(part))
+
+
+def parameter_of(text: str) -> tuple[str, str]:
+    """The name and the default of a parameter: ``const int n = 64`` → ``n``, ``64``."""
     declared, _, default = text.partition("=")
     pointer = re.search(r"\(\s?[*&]+\s?(\w+)\s?\)", declared)
     words = _WORD.findall(declared.split("[")[0])

@@ -10,13 +10,16 @@ import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.called_pointers import CalledPointers, parts_of_record
+from cuda_lsp.frontend.host.called_pointers import CalledPointers
 from cuda_lsp.frontend.host.definitions import pointer_lists
-from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.elsewhere import Elsewhere
+from cuda_lsp.frontend.host.expressions import BASE, MOVED, parts_of_record
+from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
+from cuda_lsp.frontend.host.pointer_lists import listed_pointers
 from cuda_lsp.frontend.host.record_writes import writes_to_record
 from cuda_lsp.frontend.host.structures import Field, fields_of
 from cuda_lsp.frontend.host.text import HostText, by_name, split_arguments
@@ -45,6 +48,9 @@ _RECORD = re.compile(
     rf"\b(?P<type>{_NAME})\s(?P<name>{_NAME})\s?(?:=\s?(?P<made>{_NAME}\s?)?)?\{{(?P<parts>[^{{}};]{{1,1000}})\}}\s?;"
 )
 _DECLARED_AS = re.compile(rf"(?<!\w)({_NAME})\s({_NAME})\s?(?==(?!=)|;)")
+_ANY_ELEMENT = re.compile(r"\A(.+)\[([^\[\]]+)\]\Z|\A(\w+)\.(first|second)\Z")
+_MOST_ELEMENTS = 32
+"""Of an array that a function returns."""
 _ELEMENT = re.compile(r"\[(\w+)\]\Z")
 _LOOP = re.compile(r"\bfor\s?\([^;{}]{0,400};[^;{}]{0,400};([^;{}]{0,400})\)\s?\Z")
 _LONGEST_HEADER = 400
@@ -74,7 +80,9 @@ class HostPointers:
         headers: Sequence[tuple[HostText, HostFunctions]] = (),
     ) -> None:
         self._text = text
+        self._functions = functions
         self._called = CalledPointers(text, functions, self, [(own, _told(t, own)) for t, own in headers])
+        self._elsewhere: Elsewhere | None = None  # what calls store is not asked of it
         self._structures: dict[str, list[Field] | None] = {}
         self._braces = text.braces
         self._plain = plain = text.plain
@@ -107,23 +115,37 @@ class HostPointers:
         for match in _TYPED.finditer(plain):
             self._types.setdefault(match[2], set()).add(match[1])
         self._swapped = _places_of(_SWAPPED, plain)
+        for name, place, value in listed_pointers(text, functions):
+            self._values.setdefault(name, []).append((place, value))
         self._filled = list(self._called.filled())
         for store in self._filled:
             self._values.setdefault(store.target, []).append((store.place, store.value))
-        for store in self._filled:
-            self._values[store.target].sort()
+        for found in self._values.values():
+            found.sort()
+        self._elsewhere = Elsewhere(
+            text, functions, self._called.classes, self._stores, self._called.is_of, self
+        )
         self._lent = _places_of(_LENT, plain, sorted({*lists, *(store.lent for store in self._filled)}))
 
     def held(self, name: str, at: int) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it."""
+        if name.endswith("()"):
+            told = [value for value in self._called.returned(name) if value != name]
+            return Held(tuple(told)) if told else None
         scope = self._scope(name, at)
-        own = [(p, value) for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]]
+        first, last = self._in_function(scope, at)
+        own = [(p, value) for p, value in self._values.get(name, ()) if first <= p <= last]
         own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
         found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
         found = found or dict.fromkeys(self._of_record(name, at), at)
-        found = {made: p for value, p in found.items() for made in self._called.returned(value)}
+        found = found or dict.fromkeys(self._of_element(name, at, scope), at)
         root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
-        if not found or _within(self._lent.get(root), scope):
+        if (not found or _within(self._lent.get(root), scope)) and self._elsewhere is not None:
+            found = dict.fromkeys(self._elsewhere.values(name, at), at)
+        elif _within(self._lent.get(root), scope):
+            return None
+        found = {made: p for value, p in found.items() for made in self._called.returned(value)}
+        if not found:
             return None
         several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
         named = [(word, p) for value, p in found.items() for word in _WORD.findall(value)]
@@ -131,6 +153,64 @@ class HostPointers:
         moved = _within(self._moved.get(name), scope)
         lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
         return Held(several, bool(changes) or moved, bool(changes) and lessened)
+
+    def _in_function(self, scope: tuple[int, int], at: int) -> tuple[int, int]:
+        """What of a variable's scope is in the function around a place; of what is elsewhere others tell."""
+        function = self._functions.around(at) if self._elsewhere is not None else None
+        if function is None:
+            return scope
+        return max(scope[0], function.body), min(scope[1], function.end)
+
+    def _stores(self) -> Iterator[tuple[str, int, str]]:
+        """What is assigned: to what, where, and what; by calls only what they alone tell."""
+        told = {(store.target, store.place) for store in self._filled if store.written}
+        for name, found in self._values.items():
+            yield from ((name, place, value) for place, value in found if (name, place) not in told)
+
+    def elements(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
+        """What the first elements of an array hold at a place, by position."""
+        for index in range(_MOST_ELEMENTS):
+            value = self.only_value(f"{name}[{index}]", at) if f"{name}[{index}]" in self._values else None
+            if value is None:
+                return
+            yield index, value
+
+    def _of_element(self, name: str, at: int, scope: tuple[int, int]) -> Iterator[str]:
+        """What an element of an array holds that a loop fills, or a call returns."""
+        element = _ANY_ELEMENT.match(name)
+        if element is None:
+            return
+        array, at_index = element[1] or element[3], element[2] or ("01"[element[4] == "second"])
+        for key in self._elements.get(array, ()):
+            index = _ELEMENT.search(key)
+            for place, value in self._values[key] if index is not None else ():
+                if scope[0] <= place <= min(scope[1], at) and index is not None:
+                    yield re.sub(rf"\b{index[1]}\b", f"({at_index})", value)
+        made = self.once_held(array, at) if at_index.isdigit() and array in self._values else None
+        record = parts_of_record(made) if made is not None else None
+        if record is not None and int(at_index) < len(record[1]):
+            yield record[1][int(at_index)][1].strip()
+
+    @cached_property
+    def _elements(self) -> Mapping[str, Sequence[str]]:
+        """The names of arrays' elements that a variable numbers, by array."""
+        found: dict[str, list[str]] = {}
+        for key in self._values:
+            index = _ELEMENT.search(key)
+            if index is not None and not index[1].isdigit():
+                found.setdefault(key[: index.start()], []).append(key)
+        return found
+
+    def body_of(self, function: HostFunction) -> str:
+        """The text of a function."""
+        return self._plain[function.body : function.end]
+
+    def changed(self, name: str, at: int) -> tuple[tuple[int, ...], bool]:
+        """Where a function's variable had something stored to it before; whether it ever moves."""
+        first, last = self._scope(name, at)
+        stores = [place for place, _ in self._values.get(name, ())]
+        before = [p for places in (stores, self._lent.get(name, ())) for p in places if first <= p <= at]
+        return tuple(sorted(before)), _within(self._moved.get(name), (first, last))
 
     def symbol(self, name: str, at: int) -> str | None:
         """The variable of the device whose address it was last given before a place."""
@@ -186,6 +266,23 @@ class HostPointers:
         """The one value of a variable at a place, which nothing has changed since."""
         held = self.held(name, at)
         return held.values[0] if held is not None and len(held.values) == 1 and not held.moved else None
+
+    def from_where(self, name: str, at: int) -> str | None:
+        """A place in the buffer that the one value of a variable is in, however it moved since.
+
+        What took another's place, and was not moved, stands where that was.
+        """
+        held = self.held(name, at)
+        before = BASE.match(held.values[0]) if held is not None and len(held.values) == 1 else None
+        if held is None or before is None or before[1] == name:
+            return None
+        stays = held.values[0].strip() == before[1] and not self.changed(before[1], at)[1]
+        return before[1] if stays and not self.changed(name, at)[1] else f"{before[1]} + {MOVED}"
+
+    def once_held(self, name: str, at: int) -> str | None:
+        """The one value that a variable was given, which may have changed since."""
+        held = self.held(name, at)
+        return held.values[0] if held is not None and len(held.values) == 1 else None
 
     def _of_record(self, name: str, at: int) -> Iterator[str]:
         """What a field of a record is made of."""

@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.caller_arguments import as_called
 from cuda_lsp.frontend.host.computed_arguments import (
     component,
     computed_arguments,
@@ -54,7 +55,13 @@ from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
+from cuda_lsp.frontend.host.shared_arguments import (
+    Computed,
+    SharedBuffer,
+    nobody_computes,
+    shared_buffers,
+    together,
+)
 from cuda_lsp.frontend.host.shared_fields import by_field, record_fields
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
 from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
@@ -378,18 +385,29 @@ class _Reader:
     ) -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
         constants = self._file.constants
 
-        def told() -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
-            fields = record_fields(self._file.pointers, self._file.fields, launch.arguments, at)
-            every = (*launch.arguments, *(field.text for field in fields))
-            found = shared_buffers(
-                every,
+        pointers = self._file.pointers
+
+        def buffers(arguments: Sequence[str], at: int, computed: Computed) -> Mapping[int, SharedBuffer]:
+            return shared_buffers(
+                arguments,
                 lambda text: constants.integer(text, at),
-                lambda name: self._file.pointers.held(name, at),
-                self._file.pointers.type_of,
-                lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
-                self._file.pointers.returned,
+                lambda name: pointers.held(name, at),
+                pointers.type_of,
+                computed,
+                pointers.returned,
                 lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
             )
+
+        def told() -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
+            fields = record_fields(pointers, self._file.fields, launch.arguments, at)
+            every = (*launch.arguments, *(field.text for field in fields))
+            found = buffers(
+                every,
+                at,
+                lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
+            )
+            called = as_called(constants.functions, pointers, every, at)
+            found = together(found, (buffers(texts, place, nobody_computes) for texts, place in called))
             return by_field(found, fields, len(launch.arguments))
 
         return self._once((shared_buffers, at, *_written_as(launch)), told)

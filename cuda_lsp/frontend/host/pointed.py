@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.called_pointers import parts_of_record
+from cuda_lsp.frontend.host.expressions import parts_of_record
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.shared_arguments import choices, parts_of_pointer
 

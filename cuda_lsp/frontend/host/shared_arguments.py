@@ -7,17 +7,27 @@ offset is understood when it is made of constants and of other arguments of the 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.expressions import MOVED
 from cuda_lsp.frontend.host.host_pointers import Held
+from cuda_lsp.frontend.host.pointer_lists import ONE_OF_MANY
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named, parsed
 from cuda_lsp.frontend.host.same_element import is_one_element
 from cuda_lsp.frontend.host.text import closings
 
-_PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
+_NO_GETTER = r"(?:(?:get_?)?[Nn]ext|take|pop|alloc|make|create|acquire|new|fresh|clone|copy|release|request)"
+_GETTER = rf"(?:\.|->)(?!{_NO_GETTER})\w+\(\)"
+"""A member function without arguments, which tells what is there: each time the same. (Of ``at("a")`` the
+text has ``at( )``.)"""
+_PLACE = (
+    r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*"
+    rf"(?:{_GETTER}|\s?(?:\.|->)\s?\w+(?!\w|\s?\()|\s?\[(?!\s?\])[^\[\]]*\])*"
+)
 _WHOLE = re.compile(rf"\A{_PLACE}\Z")
 _POINTED = r"(?:(?:const|unsigned|struct)\s)*([A-Za-z_][\w:]*)(?:\sconst)?\s?\*+(?:\s?const)?\s?"
 _CAST = re.compile(rf"\A\(\s?{_POINTED}\)\s?|\A(?:reinterpret|static|const)_cast\s?<\s?{_POINTED}>\s?(?=\()")
@@ -35,12 +45,21 @@ Computed = Callable[[Polynomial], Formula | None]
 """A distance in names of the host by arguments and extents of the launch."""
 
 
-def _nobody_computes(apart: Polynomial) -> Formula | None:
+def nobody_computes(apart: Polynomial) -> Formula | None:
+    """Where no launch tells what sizes are."""
     del apart
     return None
 
 
+_LEADING_CALL = re.compile(r"\A[A-Za-z_][\w:.>\[\]-]*(?:<[^<>]*>)?\s?\(")
 _ARROW = re.compile(r"\s?(\.|->)\s?")
+_CALLED = re.compile(r"(\.|->)(?:template )?(?:const_|mutable_)?(\w+)\s?(?:<[^<>()]*>)?\s?\(\)")
+_BYTES = re.compile(r"(?<=[(<])(?:std\s?::\s?)?u?intptr_t\s?([)>])")
+_GOT = re.compile(r"(?:\bstd\s?::\s?)?\bget\s?<\s?(\d)\s?>\s?\(\s?(\w+)\s?\)")
+_AT = re.compile(r"\.at\s?\((?!\s?\))([^()]{1,100})\)")
+_RAW = re.compile(r"\b(?:thrust\s?::\s?)?raw_pointer_cast\s?(?=\()")
+_RAW_PLACE = re.compile(rf"\b(?:thrust\s?::\s?)?raw_pointer_cast\s?\(\s?({_PLACE})\s?\)")
+_RAW_ELEMENT = re.compile(rf"\braw_pointer_cast\s?\(\s?&\s?({_PLACE})\[([^\[\]]*)\]\s?\)")
 
 
 @frozen
@@ -70,6 +89,7 @@ class _Begin:
 
     ``own_units``: the offset counts elements of the buffer; ``unit``: elements of so many bytes, where that
     is known, and what is pointed to is as large. ``exact``: the sizes are those of the launch.
+    ``one_of_many``: of the places that a table's loop cuts a buffer into.
     """
 
     position: int
@@ -78,6 +98,7 @@ class _Begin:
     own_units: bool
     exact: bool
     unit: int | None = None
+    one_of_many: bool = False
 
 
 def shared_buffers(
@@ -85,7 +106,7 @@ def shared_buffers(
     integer: Callable[[str], int | None],
     held: Callable[[str], Held | None] = lambda name: None,
     type_of: TypeOf = lambda name: None,
-    computed: Computed = _nobody_computes,
+    computed: Computed = nobody_computes,
     returned: Callable[[str], Sequence[str]] = lambda text: [text],
     size_of: SizeOf = lambda type_: None,
 ) -> Mapping[int, SharedBuffer]:
@@ -100,13 +121,13 @@ def shared_buffers(
     several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
-        made = returned(text)
+        made = _made(text, returned)
         parts = parts_of_pointer(made[0], type_of) if len(made) == 1 else None
         if parts is None:
             several[position] = [c for value in made for c in choices(value)]
             continue
         base, moved, casts = parts
-        exact = True
+        exact, one_of_many = True, False
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         unit = _unit(base, casts, type_of, size_of)
         for _ in range(_MOST_STEPS):
@@ -117,6 +138,7 @@ def shared_buffers(
                 break
             untyped = not casts and type_of(base) is None  # as its value is
             base, step, before = inner[0]
+            one_of_many = one_of_many or ONE_OF_MANY in step
             within = _unit(base, before, type_of, size_of)
             unit = within if untyped else unit if step == "0" or unit == within else None
             casts, own_units = (*before, *casts), own_units and (not before or step == "0")
@@ -124,11 +146,11 @@ def shared_buffers(
             exact = exact and (not known.moved or step == "0")
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         base, certain = _known_as(base, begun)
-        here = _Begin(position, offset, casts, own_units, exact, unit)
+        here = _Begin(position, offset, casts, own_units, exact, unit, one_of_many)
         first = begun.setdefault(base, here)
         if first is not here and not certain:
             found[position] = SharedBuffer(first.position, None)
-        elif first is not here and text == texts[first.position]:
+        elif first is not here and text == texts[first.position] and MOVED not in made[0]:
             found[position] = SharedBuffer(first.position, 0)
         elif first is not here:
             found[position] = _behind(here, first, computed)
@@ -138,13 +160,38 @@ def shared_buffers(
             first = begun[base].position if base in begun else position
             if first != position and not several.get(first):
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
+    for position, first in _cut_alike(several):
+        found.setdefault(position, SharedBuffer(first, None))
     return found
+
+
+def _cut_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]]:
+    """Those that may each be one of several places, of which two are cut out of one buffer."""
+    parts = {
+        position: [p for c in chosen if (p := parts_of_pointer(c))] for position, chosen in several.items()
+    }
+    for (first, here), (position, there) in itertools.combinations(sorted(parts.items()), 2):
+        if any(a[0] == b[0] and a[1] != b[1] for a in here for b in there):
+            yield position, first
+
+
+def together(
+    found: Mapping[int, SharedBuffer], others: Iterable[Mapping[int, SharedBuffer]]
+) -> Mapping[int, SharedBuffer]:
+    """What a launch passes as it stands, else as callers make it; unknown how far where these disagree."""
+    called: dict[int, SharedBuffer] = {}
+    for other in others:
+        for position, buffer in other.items():
+            known = called.setdefault(position, buffer)
+            if known != buffer:
+                called[position] = evolve(known, offset=None, pieces=known.pieces and buffer.pieces)
+    return {**called, **found}
 
 
 def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
     """How far a pointer begins behind the earlier one."""
     if here.offset is None or first.offset is None:
-        return SharedBuffer(first.position, None)
+        return SharedBuffer(first.position, None, here.one_of_many and first.one_of_many)
     exact = here.exact and first.exact
     apart = added(here.offset, first.offset, -1)
     own_units = here.own_units and first.own_units
@@ -158,6 +205,18 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
             return SharedBuffer(first.position, told)
     pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
     return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
+
+
+def _made(text: str, returned: Callable[[str], Sequence[str]]) -> Sequence[str]:
+    """What an argument that is, or begins with, a call may be."""
+    call = _LEADING_CALL.match(text)
+    if call is not None:
+        end = closings(text, "()").get(call.end() - 1, -1) + 1
+        rest = text[end:].strip()
+        if 0 < end < len(text) and rest[0] in "+-":
+            told = returned(text[:end])
+            return [text] if list(told) == [text[:end]] else [f"{value} {rest}" for value in told]
+    return returned(text)
 
 
 def _unit(base: str, casts: tuple[str, ...], type_of: TypeOf, size_of: SizeOf) -> int | None:
@@ -186,7 +245,17 @@ def choices(value: str) -> list[str]:
 
 
 def _plain(argument: str) -> str:
-    return _ARROW.sub(r"\1", argument.strip())
+    """Without what says the same in more words: template arguments of getters, casts of Thrust's pointers."""
+    text = _ARROW.sub(r"\1", argument.strip())
+    if "(" in text:
+        text = _CALLED.sub(r"\1\2()", text)
+        text = _GOT.sub(r"\2[\1]", text)
+        text = _BYTES.sub(r"char*\1", text)
+    if "raw_pointer_cast" in text:
+        text = _RAW.sub(
+            "", _RAW_PLACE.sub(r"\1", _RAW_ELEMENT.sub(r"raw_pointer_cast(\1.data() + (\2))", text))
+        )
+    return text
 
 
 def parts_of_pointer(
@@ -196,7 +265,7 @@ def parts_of_pointer(
 
     Casts to what it has anyway are left out: without any, the offset counts elements of the buffer.
     """
-    text, cast = _without_casts(_NAMED_CAST.sub(r"(\1)\3", _plain(text)))
+    text, cast = _without_casts(_NAMED_CAST.sub(r"(\1)\3", _AT.sub(r"[\1]", _plain(text))))
     if _WHOLE.match(text):
         return text, "0", _casts(text, type_of, cast)
     if text.startswith("&") and text.endswith("]"):
@@ -276,7 +345,8 @@ def _polynomial(
         if isinstance(node.op, ast.Mult):
             return multiplied(left, right)
         return added(left, right, 1 if isinstance(node.op, ast.Add) else -1)
-    if any(isinstance(part, ast.Call) for part in ast.walk(node)):
+    getter = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args
+    if any(isinstance(part, ast.Call) for part in ast.walk(node)) and not getter:
         return None  # twice the same call need not give the same
     return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
 

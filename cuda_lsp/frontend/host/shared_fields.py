@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.called_pointers import parts_of_record
+from cuda_lsp.frontend.host.expressions import parts_of_record
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.passed_fields import PassedFields
 from cuda_lsp.frontend.host.polynomials import Formula
