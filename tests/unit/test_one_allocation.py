@@ -256,3 +256,30 @@ def test_what_the_kernel_is_called(tmp_path: Path, text: str, verdict: Verdict) 
     text = f"struct Matrix {{ float* data(); }};{KERNEL}{text.replace('@', LAUNCH)}"
     (kernel,) = check_text(tmp_path / "k.cu", text).kernels
     assert kernel.verdict is verdict
+
+
+TABLE = """struct A { float *a, *b, *c; };
+void point(A *acts, size_t *sizes, float *memory) {
+  float **ptrs[] = {&acts->a, &acts->b, &acts->c};
+  float *it = memory;
+  for (int i = 0; i < 3; i++) { *(ptrs[i]) = it; it += sizes[i]; }
+}
+void f(A acts, int n) { BODY }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "offset", "pieces"),
+    [
+        ("k<<<8, 256>>>(acts.a, acts.b, n);", None, True),
+        ("float *r = n ? acts.b : acts.c; k<<<8, 256>>>(acts.a, r, n);", None, True),
+        ("float *r = acts.a; if (n) r = acts.b; k<<<8, 256>>>(acts.c, r, n);", None, True),
+        ("k<<<8, 256>>>(acts.a, acts.a + 1, n);", 1, False),
+        ("float *q = acts.a + n; k<<<8, 256>>>(acts.a, q, n);", "#2", False),
+        ("float *r = n ? acts.b : acts.a; k<<<8, 256>>>(acts.a, r, n);", None, False),
+        ("float *r = n ? acts.b : acts.a + 1; k<<<8, 256>>>(acts.a, r, n);", None, False),
+    ],
+)
+def test_places_of_a_table_lie_apart_but_each_is_one(body: str, offset: object, pieces: bool) -> None:
+    site = find_launches(Path("/x/a.cu"), TABLE.replace("BODY", body))[-1]
+    assert (site.shared[1].offset, site.shared[1].pieces) == (offset, pieces)

@@ -24,7 +24,8 @@ _FIELD = re.compile(r"(?:\.|->)\s?\Z")
 _DECLARED = re.compile(r"(?:[\w>]\s|[*&]\s?)\Z")
 _STATEMENT = re.compile(r"(?<!\w)(?:return|else|case|do)\s?\Z")
 _RETURN = re.compile(r"(?<!\w)return\b([^;]{0,1000});")
-_VALUE = re.compile(r"(?<!\w)[A-Za-z_]\w*")
+_VALUE = re.compile(r"(?<![\w+/%])(?<![+/%-]\s)(?<!\w\s\*\s)[A-Za-z_]\w*\b(?!\s?(?:[+*/%=?]|-(?!>)|&&|\|\|))")
+"""A name with which nothing is computed, and on which nothing hangs."""
 _CALL = re.compile(r"(?<!_cast)(?<=\w)\s?\(")
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _NO_NAMES = frozenset({

@@ -89,7 +89,6 @@ class _Begin:
 
     ``own_units``: the offset counts elements of the buffer; ``unit``: elements of so many bytes, where that
     is known, and what is pointed to is as large. ``exact``: the sizes are those of the launch.
-    ``one_of_many``: of the places that a table's loop cuts a buffer into.
     """
 
     position: int
@@ -98,7 +97,6 @@ class _Begin:
     own_units: bool
     exact: bool
     unit: int | None = None
-    one_of_many: bool = False
 
 
 def shared_buffers(
@@ -127,18 +125,19 @@ def shared_buffers(
             several[position] = [c for value in made for c in choices(value)]
             continue
         base, moved, casts = parts
-        exact, one_of_many = True, False
+        exact = True
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         unit = _unit(base, casts, type_of, size_of)
         for _ in range(_MOST_STEPS):
             known = held(base)
             inner = [parts_of_pointer(v, type_of) for v in known.values] if known is not None else []
+            if _tables(known):
+                break  # it is a place of its own in the buffer that a table's loop cuts
             if known is None or len(inner) != 1 or inner[0] is None:
                 several[position] = [c for v in known.values for c in choices(v)] if known else []
                 break
             untyped = not casts and type_of(base) is None  # as its value is
             base, step, before = inner[0]
-            one_of_many = one_of_many or ONE_OF_MANY in step
             within = _unit(base, before, type_of, size_of)
             unit = within if untyped else unit if step == "0" or unit == within else None
             casts, own_units = (*before, *casts), own_units and (not before or step == "0")
@@ -146,7 +145,7 @@ def shared_buffers(
             exact = exact and (not known.moved or step == "0")
             offset = None if offset is None or behind is None else added(offset, behind, 1)
         base, certain = _known_as(base, begun)
-        here = _Begin(position, offset, casts, own_units, exact, unit, one_of_many)
+        here = _Begin(position, offset, casts, own_units, exact, unit)
         first = begun.setdefault(base, here)
         if first is not here and not certain:
             found[position] = SharedBuffer(first.position, None)
@@ -162,7 +161,20 @@ def shared_buffers(
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     for position, first in _cut_alike(several):
         found.setdefault(position, SharedBuffer(first, None))
+    places = {begin.position: [base] for base, begin in begun.items()}
+    places |= {at: [p[0] for c in chosen if (p := parts_of_pointer(c))] for at, chosen in several.items()}
+    tables = {at: {t for base in bases for t in _tables(held(base))} for at, bases in places.items()}
+    for first, position in itertools.combinations(sorted(tables), 2):
+        if tables[first] & tables[position]:
+            found.setdefault(position, SharedBuffer(first, None, pieces=True))
     return found
+
+
+def _tables(known: Held | None) -> set[str]:
+    """The tables whose loop has told a place where in a buffer it begins: each apart from the others."""
+    parts = [parts_of_pointer(value) for value in known.values] if known is not None else []
+    told = {part[0] for part in parts if part is not None and ONE_OF_MANY in part[1]}
+    return told if len(told) == len(parts) else set()
 
 
 def _cut_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]]:
@@ -191,7 +203,7 @@ def together(
 def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
     """How far a pointer begins behind the earlier one."""
     if here.offset is None or first.offset is None:
-        return SharedBuffer(first.position, None, here.one_of_many and first.one_of_many)
+        return SharedBuffer(first.position, None)
     exact = here.exact and first.exact
     apart = added(here.offset, first.offset, -1)
     own_units = here.own_units and first.own_units
