@@ -591,6 +591,11 @@ class Incomplete:
     harmless: bool = False
     attempt: Attempt | None = None
 
+    @property
+    def said(self) -> str:
+        """That it is not analysed; of `input` and `output` two things are said at once."""
+        return f"{self.construct} {'are' if '` and `' in self.construct else 'is'} not analysed"
+
 
 Stmt = (
     Assign | Load | Store | Atomic | Copy | CommitCopies | AwaitCopies | Barrier | Fence

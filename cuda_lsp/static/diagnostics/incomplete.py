@@ -26,7 +26,7 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
         found.setdefault(statement.site.range, statement)
     return tuple(
         Diagnosis(
-            Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, f"{_not_analysed(s)}: {s.reason}",
+            Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, f"{s.said}: {s.reason}",
             kernel.name, s.site, doubt=OnData(s.reason), launch=launch,
         )
         for s in found.values()
@@ -35,14 +35,9 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
 
 def reasons(kernel: Kernel) -> tuple[str, ...]:
     """Why this kernel cannot be called race-free, whatever the engines say."""
-    named = (f"{_not_analysed(s)} ({s.reason})" for s in _incomplete(kernel))
+    named = (f"{s.said} ({s.reason})" for s in _incomplete(kernel))
     errors = ("the kernel has compile errors",) if kernel.errors else ()
     return tuple(dict.fromkeys((*named, *errors)))
-
-
-def _not_analysed(s: Incomplete) -> str:
-    """Of `input` and `output` two things are said at once."""
-    return f"{s.construct} {'are' if '` and `' in s.construct else 'is'} not analysed"
 
 
 def taken_as_meant(kernel: Kernel) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ class Walker(Memory):
 
     def _incomplete(self, s: ir.Incomplete) -> None:
         if not s.harmless and self.depth == 0:
-            self.reasons[f"{s.construct} is not analysed ({s.reason})"] = None
+            self.reasons[f"{s.said} ({s.reason})"] = None
         self.disturb(self.written)
         self.state.local.clear()
         self.state.filled.clear()
