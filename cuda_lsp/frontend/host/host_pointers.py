@@ -15,9 +15,10 @@ from functools import cache, cached_property
 from attrs import frozen
 
 from cuda_lsp.frontend.host.called_pointers import CalledPointers
+from cuda_lsp.frontend.host.cursors import Cursors, start_of
 from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
-from cuda_lsp.frontend.host.expressions import BASE, MOVED, parts_of_record
+from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
 from cuda_lsp.frontend.host.pointer_lists import listed_pointers
 from cuda_lsp.frontend.host.record_writes import writes_to_record
@@ -83,6 +84,7 @@ class HostPointers:
         self._functions = functions
         self._called = CalledPointers(text, functions, self, [(own, _told(t, own)) for t, own in headers])
         self._elsewhere: Elsewhere | None = None  # what calls store is not asked of it
+        self._named: dict[str, str] = {}  # where cursors stood, by names of their own
         self._structures: dict[str, list[Field] | None] = {}
         self._braces = text.braces
         self._plain = plain = text.plain
@@ -126,9 +128,15 @@ class HostPointers:
             text, functions, self._called.classes, self._stores, self._called.is_of, self
         )
         self._lent = _places_of(_LENT, plain, sorted({*lists, *(store.lent for store in self._filled)}))
+        self._cursors = Cursors(text, self._moved)
 
-    def held(self, name: str, at: int) -> Held | None:
-        """What the variable may hold at a place; None: nothing is known of it."""
+    def held(self, name: str, at: int, cursors: bool = True) -> Held | None:
+        """What the variable may hold at a place; None: nothing is known of it.
+
+        ``cursors``: their steps are followed, which tells something within one execution of a function.
+        """
+        if name in self._named:
+            return Held((self._named[name],))
         if name.endswith("()"):
             told = [value for value in self._called.returned(name) if value != name]
             return Held(tuple(told)) if told else None
@@ -145,14 +153,57 @@ class HostPointers:
         elif _within(self._lent.get(root), scope):
             return None
         found = {made: p for value, p in found.items() for made in self._called.returned(value)}
+        stood = self._stood(name, at, at) if cursors else None
+        if stood is not None:
+            return Held((stood,))
         if not found:
             return None
+        if cursors:
+            found = {self._as_stood(value, p, at): p for value, p in found.items()}
         several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
         named = [(word, p) for value, p in found.items() for word in _WORD.findall(value)]
         changes = [(word, place) for word, p in named for place in self._changes(word, p, at)]
         moved = _within(self._moved.get(name), scope)
         lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
         return Held(several, bool(changes) or moved, bool(changes) and lessened)
+
+    def _stood(self, name: str, place: int, at: int) -> str | None:
+        """Where a local cursor stood at a place, in words that mean the same at ``at``."""
+        function = self._functions.around(at)
+        scope = self._scope(name, place)
+        steps = self._cursors.steps(name, scope) if _within(self._moved.get(name), scope) else None
+        if not steps or _within(self._lent.get(name), scope):
+            return None
+        block = self._braces.begin(steps[0][0])
+        stores = [(p, value) for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]]
+        if function is None or not (stores or any(name == own for own, _ in function.parameters)):
+            return None  # other functions may move it, too
+        begun, value = stores[0] if len(stores) == 1 else (scope[0], start_of(name))
+        in_block = self._braces.begin(place) == block and (not stores or self._braces.begin(begun) == block)
+        if len(stores) > 1 or not in_block or begun > min(place, steps[0][0]):
+            return None
+        parts = [(begun, value), *((p, by) for p, by in steps if p < place)]
+        if any(
+            word != name and any(self._changes(word, p, at)) for p, by in parts for word in _WORD.findall(by)
+        ):
+            return None
+        return " + ".join((value, *(f"({by})" for _, by in parts[1:])))
+
+    def _as_stood(self, value: str, place: int, at: int) -> str:
+        """A value with where its cursors stood; the one that it begins with has a name of its own there."""
+        base = BASE.match(value)
+
+        def word(match: re.Match[str]) -> str:
+            stood = self._stood(match[0], place, at)
+            if stood is None:
+                return match[0]
+            if base is None or match.start() != base.start(1):
+                return f"({stood})"
+            named = f"{match[0]}__at{place}"
+            self._named[named] = stood
+            return named
+
+        return WORD.sub(word, value)
 
     def _in_function(self, scope: tuple[int, int], at: int) -> tuple[int, int]:
         """What of a variable's scope is in the function around a place; of what is elsewhere others tell."""
@@ -264,7 +315,7 @@ class HostPointers:
 
     def only_value(self, name: str, at: int) -> str | None:
         """The one value of a variable at a place, which nothing has changed since."""
-        held = self.held(name, at)
+        held = self.held(name, at, cursors=False)
         return held.values[0] if held is not None and len(held.values) == 1 and not held.moved else None
 
     def from_where(self, name: str, at: int) -> str | None:
@@ -272,7 +323,7 @@ class HostPointers:
 
         What took another's place, and was not moved, stands where that was.
         """
-        held = self.held(name, at)
+        held = self.held(name, at, cursors=False)
         before = BASE.match(held.values[0]) if held is not None and len(held.values) == 1 else None
         if held is None or before is None or before[1] == name:
             return None
@@ -281,7 +332,7 @@ class HostPointers:
 
     def once_held(self, name: str, at: int) -> str | None:
         """The one value that a variable was given, which may have changed since."""
-        held = self.held(name, at)
+        held = self.held(name, at, cursors=False)
         return held.values[0] if held is not None and len(held.values) == 1 else None
 
     def _of_record(self, name: str, at: int) -> Iterator[str]:
