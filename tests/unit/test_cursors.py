@@ -69,3 +69,33 @@ def test_pieces_that_are_large_enough_do_not_meet() -> None:
 def test_pieces_that_are_too_small_are_not_race_free(step: str) -> None:
     [kernel] = check_text(Path("/x/a.cu"), SUMS.replace("STEP", step)).kernels
     assert kernel.verdict is not Verdict.RACE_FREE
+
+
+FUNCTIONS = """float *take(float *&p, size_t m) { float *r = p; p += m; return r; }
+float *drawn(float **p, size_t m) { float *r = *p; *p += m; return r; }
+void step(float *&p, size_t m) { p += m; }
+float *behind(float *&p, size_t m) { p += m; return p - m; }
+float *made(int n) { float *p; cudaMalloc(&p, n * 4); return p; }
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "float *p = w; float *a = take(p, n); float *b = take(p, n);",
+        "float *p = w; float *a = drawn(&p, n); float *b = drawn(&p, n);",
+        "float *p = w; float *a = p; step(p, n); float *b = p;",
+        "float *p = w; float *a = behind(p, n); float *b = behind(p, n);",
+        "float *p = w; float *a = other_file(&p, n); float *b = other_file(&p, n);",
+    ],
+)
+def test_a_cursor_that_a_function_moves_is_one_buffer(body: str) -> None:
+    text = f"{FUNCTIONS}void f(float *w, int n, int m) {{ {body} k<<<8, 256>>>(a, b, n, m); }}"
+    shared = find_launches(Path("/x/a.cu"), text)[-1].shared.get(1)
+    assert shared is not None and shared.offset is None and not shared.pieces
+
+
+def test_what_functions_allocate_are_buffers_of_their_own() -> None:
+    body = "int failed; float *a = made(n), *b = made(n), *c = other_file(&failed), *d = other_file(&failed);"
+    text = f"{FUNCTIONS}void f(int n) {{ {body} k<<<8, 256>>>(a, b, c, d); }}"
+    assert not find_launches(Path("/x/a.cu"), text)[-1].shared

@@ -39,6 +39,8 @@ _ASSIGNED = re.compile(
 _MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
 _LESSENED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:/|>>)=")
 _LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
+_LENDING = re.compile(rf"\A[\w:]{{1,100}}(?:<[^<>]*>)?\s?\((?:[^()&]*,)?\s?&\s?({_NAME})\s?(?:,[^()]*)?\)\Z")
+_OWN = re.compile(rf"\A{_NAME}\(\)\Z")
 _WORD = re.compile(_NAME)
 _TYPED = re.compile(
     rf"(?<!\w)(?!(?:return|delete|sizeof|case|else)\b)({_NAME})"
@@ -124,6 +126,10 @@ class HostPointers:
             self._values.setdefault(store.target, []).append((store.place, store.value))
         for found in self._values.values():
             found.sort()
+        for name, places in functions.lent((functions, *(own for _, own in headers))).items():
+            told = [store.lent for store in self._filled if store.target == name]
+            moved = [p for p in places if not any(begin <= p < end for begin, end in told)]
+            self._moved[name] = sorted({*self._moved.get(name, ()), *moved})
         self._elsewhere = Elsewhere(
             text, functions, self._called.classes, self._stores, self._called.is_of, self
         )
@@ -152,7 +158,7 @@ class HostPointers:
             found = dict.fromkeys(self._elsewhere.values(name, at), at)
         elif _within(self._lent.get(root), scope):
             return None
-        found = {made: p for value, p in found.items() for made in self._called.returned(value)}
+        found = {made: p for value, p in found.items() for made in self._returned(value)}
         stood = self._stood(name, at, at) if cursors else None
         if stood is not None:
             return Held((stood,))
@@ -204,6 +210,14 @@ class HostPointers:
             return named
 
         return WORD.sub(word, value)
+
+    def _returned(self, value: str) -> list[str]:
+        """What a call may return: one that is lent a pointer, and is not followed, a place in its buffer."""
+        made, call = self._called.returned(value), _LENDING.match(value)
+        unknown = made == [value] or all(_OWN.match(text) for text in made)
+        if call is None or not unknown or call[1] not in self._declared:
+            return made
+        return [f"{call[1]} + {MOVED}"]
 
     def _in_function(self, scope: tuple[int, int], at: int) -> tuple[int, int]:
         """What of a variable's scope is in the function around a place; of what is elsewhere others tell."""
