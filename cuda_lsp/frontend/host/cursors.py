@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from cuda_lsp.frontend.host.text import HostText
 
 _BEFORE = re.compile(r"[;{}]\s?\Z")
-_STEP = re.compile(r"\w+\s?\+=\s?(?P<by>[^;{},]{1,200});")
+_STEP = re.compile(r"(?<!\w)\w{1,100}\s?\+=\s?(?P<by>[^;{},]{1,200});")
 
 
 def start_of(name: str) -> str:

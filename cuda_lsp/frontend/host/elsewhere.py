@@ -27,9 +27,9 @@ _NOTHING = re.compile(r"\A(?:NULL|nullptr|0|\{\s?\})\Z|\Anew\b")
 _CUT = re.compile(r"[-+\[]")
 _OWN = re.compile(r"\A\w{1,100}__\d\w{0,100}\Z")
 _LENT = re.compile(r"[(,)]\s?&\s?(?:[A-Za-z_][\w.\[\]>-]*?(?:\.|->))?([A-Za-z_]\w*)\s?(?=[,)])")
-_MOVES = (
-    r"(?:(\.|->)|(?<![\w.>])){field}\s?(?:\[[^\[\]]*\]\s?)?(?:[-+]=|\+\+|--)"
-    r"|(?:\+\+|--)\s?(?:[\w.>-]*?(?:\.|->))?{field}\b"
+_MOVES = re.compile(
+    r"(?P<arrow>\.|->)?(?<!\w)(?P<name>[A-Za-z_]\w*)\s?(?:\[[^\[\]]{0,100}\]\s?)?(?:[-+]=|\+\+|--)"
+    r"|(?:\+\+|--)\s?(?:[\w.>-]{0,100}(?:\.|->))?(?P<behind>[A-Za-z_]\w*)\b"
 )
 _LOOP = re.compile(r"\b(?:for|while)\s?\(")
 _SWAPPED = re.compile(r"\bswap\s?\(\s?(?:[\w.>-]*(?:\.|->))?(\w+)\s?,\s?(?:[\w.>-]*(?:\.|->))?(\w+)\s?\)")
@@ -167,13 +167,19 @@ class Elsewhere:
     def _moves(self, field: str) -> bool:
         """Whether anything moves such a field, or variable of the file."""
         if field not in self._moved:
-            found = re.compile(_MOVES.format(field=field)).finditer(self._plain)
-            self._moved[field] = any(self._is_meant(match, field) for match in found)
+            self._moved[field] = any(self._is_meant(m, field) for m in self._all_moves.get(field, ()))
         return self._moved[field]
+
+    @cached_property
+    def _all_moves(self) -> Mapping[str, Sequence[re.Match[str]]]:
+        found: dict[str, list[re.Match[str]]] = {}
+        for match in _MOVES.finditer(self._plain):
+            found.setdefault(match["name"] or match["behind"], []).append(match)
+        return found
 
     def _is_meant(self, match: re.Match[str], field: str) -> bool:
         function = self._functions.around(match.start())
-        return match[1] is not None or function is None or not self._is_own(field, function)
+        return match["arrow"] is not None or function is None or not self._is_own(field, function)
 
     def _may_be(self, store: _Store, field: str, object: str, around: HostFunction) -> bool:
         """Whether what is stored there may be what is asked for."""
