@@ -128,7 +128,8 @@ def launches_of(
     sites: list[LaunchSite] = []
     through_variables: list[LaunchSite] = []
     for use in _written(file, reader):
-        kernel, held = use.launch.kernel, variables.held(use.launch.held or use.launch.kernel, use.at)
+        kernel, written = use.launch.kernel, use.launch.held or use.launch.kernel
+        held = () if use.by_string else variables.held(written, use.at)
         if of is None or kernel in of or not of.isdisjoint(held):
             told = tuple(reader.told(use.launch, use.at, use.begin, use.end))
             sites += told
@@ -138,12 +139,16 @@ def launches_of(
 
 @frozen
 class _Use:
-    """A launch, the place ``at`` which its names are looked up, and what of the text makes it."""
+    """A launch, the place ``at`` which its names are looked up, and what of the text makes it.
+
+    ``by_string``: its kernel is named in a string, which no variable holds.
+    """
 
     launch: Written
     at: int
     begin: int
     end: int
+    by_string: bool = False
 
 
 def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
@@ -157,9 +162,9 @@ def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    others = (configured_launches, graph_launches, object_launches, launches_by_name)
-    for launch in (launch for written in others for launch in written(host)):
-        yield _Use(launch, launch.begin, launch.begin, launch.end)
+    for written in (configured_launches, graph_launches, object_launches, launches_by_name):
+        for launch in written(host):
+            yield _Use(launch, launch.begin, launch.begin, launch.end, written is launches_by_name)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
         if launch is not None:
