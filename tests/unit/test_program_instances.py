@@ -76,8 +76,9 @@ int main() {
     int *p, *at;
     cudaMalloc(&p, 4096);
     cudaMalloc(&at, 4096);
-    Kernel all[] = {k<16>};
-    all[0]<<<1, 1>>>(p, at);
+    Kernel all[] = {k<16>}, hidden;
+    *(&hidden) = all[0];
+    hidden<<<1, 1>>>(p, at);
     return cudaDeviceSynchronize();
 }
 """
