@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_functions import HostFunctions
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
+from cuda_lsp.frontend.host.text import HostText, closings
 
 _MOST_NAMES = 200  # that one launch is followed over
 _LONGEST_VALUE = 4000
@@ -37,16 +37,17 @@ _NO_NAMES = frozenset({
 
 @frozen
 class _Held:
-    """What a name is given: the names in its value, and where that may be seen.
-
-    ``local``: where a variable of a block is declared, which hides others of its name.
-    """
+    """What a name is given at a position: the names in its value, and where that may be seen."""
 
     begin: int
     end: int
-    local: bool
     position: int
     names: Sequence[str]
+
+    @property
+    def local(self) -> bool:
+        """A variable of a block is declared, which is seen from here on and hides others of its name."""
+        return self.begin == self.position
 
 
 class KernelVariables:
@@ -96,8 +97,7 @@ class KernelVariables:
                 continue
             names = _names(self._value(declarator.start("begin"), declarator.end()))
             if names:
-                scope, local = self._scope(begin, bool(field), bool(declared))
-                yield _Held(*scope, local, begin, names)
+                yield _Held(*self._scope(begin, bool(field), bool(declared)), begin, names)
 
     def _value(self, sign: int, begin: int) -> str:
         """The text that a name is given, up to its statement's end."""
@@ -108,23 +108,18 @@ class KernelVariables:
                 return plain[begin:i]
         return ""
 
-    def _scope(self, position: int, field: bool, declared: bool) -> tuple[tuple[int, int], bool]:
-        """Where what a name is given may be seen, and whether that is a variable's declaration in a block.
-
-        Of fields, and of what is declared outside of functions: anywhere.
-        """
+    def _scope(self, position: int, field: bool, declared: bool) -> tuple[int, int]:
+        """Where what a name is given may be seen: of fields, and of what is declared outside, anywhere."""
         function = self._functions.around(position)
         if field or function is None:
-            return (0, len(self._host.plain)), False
+            return 0, len(self._host.plain)
         if not declared:
-            return (function.body, function.end), False
-        return (position, min(self._host.braces.end(position), function.end)), True
+            return function.body, function.end
+        return position, min(self._host.braces.end(position), function.end)
 
 
 def _names(value: str) -> tuple[str, ...]:
     """The names in a value that may stand for a kernel; what a call returns is not its argument."""
-    if len(value) > FURTHEST:
-        return ()
     closing = closings(value, "()")
     pieces: list[str] = []
     done = 0
