@@ -17,6 +17,7 @@ from attrs import frozen
 
 from cuda_lsp.frontend.host.expressions import (
     MOVED,
+    PLAIN,
     WORD,
     bracketed,
     declaration,
@@ -54,7 +55,6 @@ _CONSTRUCTED = (
     r"{name}(?:\s?<[^<>;{{}}()]{{0,100}}>)?(\s?>)?\s?([({{])"
 )
 _ANOTHER = re.compile(rf"\s?,\s?({_NAME})\s?[({{]")
-_PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
 _MEMBER_STORE = re.compile(
     rf"(?<=[;{{}})])\s?(?P<this>this\s?->\s?)?(?P<field>{_NAME})\s?=(?!=)\s?(?P<value>[^;{{}}]{{1,200}});"
 )
@@ -80,11 +80,11 @@ class Store:
         """Which variable of the caller, or which field of one, it is stored to; None: nobody knows."""
         argument = argument.strip()
         if self.field is not None and self.field.startswith("["):
-            return f"{argument}{self.field}" if _PLAIN.match(argument) else None
+            return f"{argument}{self.field}" if PLAIN.match(argument) else None
         lent = argument.startswith("&")
         name = argument.removeprefix("&").strip()
         if (
-            not _PLAIN.match(name)
+            not PLAIN.match(name)
             or (lent and not self.pointer)
             or (self.pointer and not (lent or self.field))
         ):

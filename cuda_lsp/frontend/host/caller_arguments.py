@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 
-from cuda_lsp.frontend.host.expressions import declaration
+from cuda_lsp.frontend.host.expressions import bracketed, declaration
 from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 
-_PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
@@ -61,6 +60,6 @@ def as_called(
 
 def _put(known: Mapping[str, str], match: re.Match[str]) -> str:
     text = known[match[0]]
-    alone = not match.string[: match.start()].strip() and not match.string[match.end() :].strip()
-    leads = not match.string[: match.start()].strip() and "?" not in text
-    return text if alone or leads or _PLAIN.match(text) else f"({text})"
+    leads = not match.string[: match.start()].strip()
+    alone = leads and not match.string[match.end() :].strip()
+    return text if alone else bracketed(text, leads)

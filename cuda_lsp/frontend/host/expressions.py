@@ -17,7 +17,8 @@ _MADE = re.compile(rf"\A(?:({_NAME})\s?(?:<[^<>{{}}]*>\s?)?)?\{{(.*)\}}\Z", re.S
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
 _BEFORE = re.compile(r"(?:\A|[{(,=])\s?\Z")
 _BEHIND = re.compile(r"\s?(?:[-+,)}]|\Z)")
-_PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
+PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
+"""A variable, or a field of one."""
 
 
 def declaration(name: str, own: str) -> re.Match[str] | None:
@@ -57,4 +58,4 @@ def leads(match: re.Match[str]) -> bool:
 
 def bracketed(text: str, leads: bool) -> str:
     """A text in place of a name, which it may ``leads``."""
-    return text if _PLAIN.match(text) or (leads and "?" not in text) else f"({text})"
+    return text if PLAIN.match(text) or (leads and "?" not in text) else f"({text})"
