@@ -26,6 +26,36 @@ int nvrtcGetCUBIN(Program* p, char* out) { strcpy(out, p->image); return 0; }
 int nvrtcDestroyProgram(Program** p) { free(*p); *p = 0; return 0; }
 """
 
+# What nvJitLink does for a program, but for linking: the image is the text's length, with -ptx the text.
+NVJITLINK = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { char text[4096], image[64]; int ptx; } Link;
+int nvJitLinkCreate(Link** out, unsigned count, const char** options) {
+    *out = calloc(1, sizeof **out);
+    while (count--) (*out)->ptx |= !strcmp(options[count], "-ptx");
+    return 0;
+}
+int nvJitLinkAddData(Link* link, int type, const void* data, size_t size, const char* name) {
+    if (strlen(link->text) + size >= sizeof link->text) return 1;
+    memcpy(link->text + strlen(link->text), data, size);
+    return 0;
+}
+int nvJitLinkComplete(Link* link) {
+    snprintf(link->image, sizeof link->image, "// linked %zu", strlen(link->text));
+    return 0;
+}
+int nvJitLinkGetLinkedCubinSize(Link* link, size_t* out) { *out = strlen(link->image); return link->ptx; }
+int nvJitLinkGetLinkedCubin(Link* link, char* out) { strcpy(out, link->image); return link->ptx; }
+int nvJitLinkGetLinkedPtxSize(Link* link, size_t* out) { *out = strlen(link->text); return !link->ptx; }
+int nvJitLinkGetLinkedPtx(Link* link, char* out) {
+    memcpy(out, link->text, strlen(link->text));
+    return !link->ptx;
+}
+int nvJitLinkDestroy(Link** link) { free(*link); *link = 0; return 0; }
+"""
+
 # A driver that notes what comes through to it.
 DRIVER = r"""
 #include <stdio.h>
@@ -158,6 +188,19 @@ for name in (b"racy", b"calm"):
 ok(driver.cuMemcpyDtoH(data.ctypes.data, out, 256))
 print(data[:3].tolist())
 """
+)
+
+LINKED = BINDINGS.replace("CUBIN", "PTX").replace("=sm_{", "=compute_{")
+LINKED = LINKED.replace("import numpy as np", "import ctypes\n\nimport numpy as np")
+LINKED = LINKED.replace(
+    "module = ok(driver.cuModuleLoadData(image))",
+    """
+link, ptx = ok(driver.cuLinkCreate(0, [], [])), driver.CUjitInputType.CU_JIT_INPUT_PTX
+ok(driver.cuLinkAddData(link, ptx, image, len(image), b"kernels", 0, [], []))
+linked, size = ok(driver.cuLinkComplete(link))
+module = ok(driver.cuModuleLoadData(ctypes.string_at(linked, size)))
+ok(driver.cuLinkDestroy(link))
+""",
 )
 
 CORE = (

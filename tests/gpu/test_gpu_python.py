@@ -14,6 +14,8 @@ from python_programs import (
     BINDINGS,
     CORE,
     CUPY,
+    LINKED,
+    NUMBA,
     TORCH,
     TORCH_FILE,
     TORCH_IMPORTED,
@@ -58,11 +60,16 @@ def run(runner: Runner, folder: Path, package: str, text: str) -> tuple[list[Fil
     return check_script(script, sys.executable, Settings(), runner, CheckOptions(EngineKind.GPU), how, ())
 
 
-@pytest.mark.parametrize(
-    ("package", "text"),
-    [("cuda.bindings.nvrtc", BINDINGS), ("cuda.core", CORE), ("cupy", CUPY)],
-    ids=["bindings", "core", "cupy"],
-)
+PACKAGES = {
+    "bindings": ("cuda.bindings.nvrtc", BINDINGS),
+    "linked": ("cuda.bindings.nvrtc", LINKED),
+    "core": ("cuda.core", CORE),
+    "cupy": ("cupy", CUPY),
+    "numba": ("numba.cuda", NUMBA),
+}
+
+
+@pytest.mark.parametrize(("package", "text"), PACKAGES.values(), ids=PACKAGES)
 def test_kernels_of_a_package_are_checked_with_what_the_program_gives_them(
     runner: Runner, tmp_path: Path, package: str, text: str
 ) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import EmulatedCard
-from python_programs import BINDINGS, CALLS, CORE, DRIVER, NUMBA, NVRTC, made
+from python_programs import BINDINGS, CALLS, CORE, DRIVER, LINKED, NUMBA, NVJITLINK, NVRTC, made
 from toolkit import needs_nvcc
 
 from cuda_lsp.config import Settings
@@ -34,6 +34,7 @@ from cuda_lsp.dynamic.programs.scripts.builds import Builds
 from cuda_lsp.dynamic.programs.scripts.extensions import Extensions
 from cuda_lsp.dynamic.programs.scripts.gpu_process import ScriptHosted, _Shape
 from cuda_lsp.dynamic.programs.scripts.places import places_in
+from cuda_lsp.dynamic.programs.scripts.run import IN_FRONT
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.model import FileReport, Verdict
 
@@ -178,6 +179,38 @@ for told in (text, "".join(line + "\\n" for line in text.splitlines() if ".loc" 
     assert any("does not say where it comes from" in why for run in result.runs for why in run.counts.reasons)
 
 
+@pytest.mark.parametrize(
+    ("option", "kind", "inputs", "known"),
+    [("-arch=sm_75", 2, 1, True), ("-lto", 3, 1, True), ("-lto", 3, 2, True), ("-arch=sm_75", 2, 2, False)],
+    ids=["one PTX", "optimised as it is linked", "several optimised", "several PTX"],
+)
+def test_what_is_linked_from_ptx_is_checked(
+    runner: Runner, tmp_path: Path, option: str, kind: int, inputs: int, known: bool
+) -> None:
+    linker = made(tmp_path, "libnvJitLink.so.99", NVJITLINK)
+    text = f"""import sys  # line 1
+UNKNOWN = "line 2"
+{CALLS}
+jit, link, size = ctypes.CDLL({str(linker)!r}), ctypes.c_void_p(), ctypes.c_size_t()
+code = {PTX!r}.replace("SCRIPT", sys.argv[0]).encode()
+ok(jit.nvJitLinkCreate(ctypes.byref(link), 1, (ctypes.c_char_p * 1)({option.encode()!r})))
+for part in [code, b"// more"][:{inputs}]:
+    ok(jit.nvJitLinkAddData(link, {kind}, part, ctypes.c_size_t(len(part)), b"part"))
+ok(jit.nvJitLinkComplete(link))
+ok(jit.nvJitLinkGetLinkedCubinSize(link, ctypes.byref(size)))
+image, module = ctypes.create_string_buffer(size.value + 1), ctypes.c_void_p()
+ok(jit.nvJitLinkGetLinkedCubin(link, image))
+ok(jit.nvJitLinkDestroy(ctypes.byref(link)))
+ok(cuda.cuModuleLoadData(ctypes.byref(module), image))
+ok(launch(module, "same", 32, memory(64)))
+"""
+    verdicts, reports, result = checked(runner, tmp_path, text)
+    assert (result.status == 0) == known, (result, result.output)
+    assert verdicts == ({"same": Verdict.RACY} if known else {}), result
+    told = " ".join(error.message for report in reports for error in report.errors)
+    assert ("only machine code is there" in told) != known, told
+
+
 def test_the_program_keeps_its_arguments_and_status(runner: Runner, tmp_path: Path) -> None:
     _, _, result = checked(runner, tmp_path, f"{CALLS}\nprint(len(sys.argv))\nsys.exit(7)\n")
     assert result.status == 7
@@ -189,11 +222,15 @@ def test_the_program_keeps_its_arguments_and_status(runner: Runner, tmp_path: Pa
 PYTHON = os.environ.get("CUDA_LSP_TEST_PYTHON", sys.executable)
 
 
-@pytest.mark.parametrize(
-    ("package", "text"),
-    [("cuda.bindings.nvrtc, nvidia.cu13", BINDINGS), ("cuda.core, nvidia.cu13", CORE), ("numba_cuda", NUMBA)],
-    ids=["bindings", "core", "numba"],
-)
+PACKAGES = {
+    "bindings": ("cuda.bindings.nvrtc, nvidia.cu13", BINDINGS),
+    "linked": ("cuda.bindings.nvrtc, nvidia.cu13", LINKED),
+    "core": ("cuda.core, nvidia.cu13", CORE),
+    "numba": ("numba_cuda", NUMBA),
+}
+
+
+@pytest.mark.parametrize(("package", "text"), PACKAGES.values(), ids=PACKAGES)
 def test_kernels_of_a_package_are_checked(runner: Runner, tmp_path: Path, package: str, text: str) -> None:
     if subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True, check=False).returncode:
         pytest.skip(f"{PYTHON} has no {package}: CUDA_LSP_TEST_PYTHON names one that has it")
@@ -261,7 +298,12 @@ print(cuda.cuMemAlloc_v2(ctypes.byref(start), ctypes.c_size_t(2000)))
 
 
 def test_the_library_in_front_of_a_driver_tells_sources_modules_and_launches(tmp_path: Path) -> None:
-    hooks = build_library(tmp_path / "cache", find_toolkit(), "libcuda-lsp.so", ("nvrtc.cpp", "launches.cpp"))
+    hooks = build_library(
+        tmp_path / "cache",
+        find_toolkit(),
+        "libcuda-lsp.so",
+        IN_FRONT,
+    )
     nvrtc, driver = made(tmp_path, "libnvrtc.so.99", NVRTC), made(tmp_path, "libcuda.so.1", DRIVER)
     (tmp_path / "script.py").write_text(CALLS + HOOKED)
     done = subprocess.run(
@@ -300,7 +342,8 @@ def message(image: bytes, text: str, options: tuple[str, ...] = ()) -> bytes:
     def fields(*parts: str) -> bytes:
         return struct.pack("<I", len(parts)) + b"".join(field(part.encode()) for part in parts)
 
-    return field(image) + field(text.encode()) + field(b"made.cu") + fields() + fields(*options) + fields()
+    said = field(b"source") + field(image) + field(text.encode())
+    return said + field(b"made.cu") + fields() + fields(*options) + fields()
 
 
 def load(host: ScriptHosted, module: int, image: bytes, said: bytes) -> None:

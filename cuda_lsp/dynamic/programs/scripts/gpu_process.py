@@ -93,8 +93,8 @@ class ScriptHosted(Hosted):
     _ready: set[Code] = field(factory=set[Code])
 
     def compiled(self, message: int, size: int) -> None:
-        """NVRTC made an image of a source."""
-        key, source = told(ctypes.string_at(message, size))
+        """An image was made of a source."""
+        key, source = told(ctypes.string_at(message, size), self.sources)
         self.sources[key] = source
 
     def loaded(self, module: int, image: int, size: int) -> None:

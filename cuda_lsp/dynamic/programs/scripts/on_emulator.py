@@ -93,7 +93,7 @@ class ScriptHost:
         if kind in MEMORY:
             return of_memory(self.heap, kind, body)
         if kind == SOURCE:
-            key, source = told(body)
+            key, source = told(body, self._sources)
             self._sources[key] = source
             return b""
         if kind == MODULE:

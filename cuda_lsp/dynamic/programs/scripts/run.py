@@ -35,12 +35,21 @@ from cuda_lsp.dynamic.runs import EngineUnavailable
 Progress = Callable[[str], None]
 
 DRIVER = "libcuda.so.1"
-_HOOKS, _IN_FRONT = "libcuda-lsp.so", ("nvrtc.cpp", "launches.cpp")
+_NOTING = ("nvrtc.cpp", "linkers.cpp", "lookups.cpp")
+_HOOKS, IN_FRONT = "libcuda-lsp.so", (*_NOTING, "launches.cpp")
 _LEAST = 1.0  # seconds of a program's run
 _TORCHS = "TORCH_EXTENSIONS_DIR"
 NO_CACHES = {"CUPY_CACHE_IN_MEMORY": "1", "PYCUDA_DISABLE_CACHE": "1"}
 """So that what packages compiled in an earlier run is compiled in this one, and its source known."""
-_STAND_IN = ("emulator.cpp", "memory.cpp", "nvrtc.cpp", "driver.cpp", "opened.cpp")
+_STAND_IN = (
+    "emulator.cpp",
+    "memory.cpp",
+    "nvrtc.cpp",
+    "linkers.cpp",
+    "lookups.cpp",
+    "driver.cpp",
+    "opened.cpp",
+)
 
 
 def run_script(
@@ -72,7 +81,7 @@ def _on_gpu(
     job: ProgramJob, toolkit: Toolkit, end: float, progress: Progress, variables: Mapping[str, str]
 ) -> ProgramResult:
     _check_installed(job.interpreter)
-    library = build_library(job.cache, toolkit, _HOOKS, _IN_FRONT, end)
+    library = build_library(job.cache, toolkit, _HOOKS, IN_FRONT, end)
     variables = {**variables, "LD_PRELOAD": str(library)}
     process = Process("cuda_lsp.dynamic.programs.scripts.gpu_process", job.interpreter, variables)
     job = evolve(job, deadline=max(_LEAST, min(job.running, end - time.monotonic())))

@@ -1,4 +1,5 @@
-"""What a program gave to NVRTC, as ``standin/nvrtc.cpp`` tells it, and how nvcc is asked for the same.
+"""What a program gave to NVRTC and to linkers, as ``standin/nvrtc.cpp`` and ``linkers.cpp`` tell it, and how
+nvcc is asked for the same.
 
 NVRTC's options are nvcc's for device code, with few exceptions. Those that say what kind of code comes out
 are left out: the check makes its own.
@@ -9,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from attrs import define, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 
+_T = TypeVar("_T")
 _ELF, _SHORT = b"\x7fELF", 64
 _SPACED = ("-I", "-D", "-U", "-std", "-include", "-arch", "-maxrregcount", "-Xptxas")
 _LONG = {
@@ -72,7 +75,7 @@ class RuntimeSource:
 
 @frozen
 class PtxText:
-    """A module that the program loaded as PTX."""
+    """A module that the program loaded as PTX, or linked from it."""
 
     text: str
 
@@ -133,10 +136,16 @@ class _Reader:
         return [self.field().decode(errors="replace") for _ in range(self.number())]
 
 
-def told(message: bytes) -> tuple[str, RuntimeSource]:
-    """The key of an image, and the source that it was made of. Raises struct.error."""
+def told(message: bytes, known: Mapping[str, _T]) -> tuple[str, RuntimeSource | PtxText | _T]:
+    """The key of an image, and what it was made of; of PTX whose own key is ``known``, that.
+
+    Raises struct.error.
+    """
     reader = _Reader(message)
-    image = reader.field()
+    kind, image = reader.field(), reader.field()
+    if kind == b"ptx":
+        ptx = reader.field().rstrip(b"\0")
+        return image_key(image), known.get(image_key(ptx)) or PtxText(ptx.decode(errors="replace"))
     text, name = (reader.field().decode(errors="replace") for _ in range(2))
     headers, options, expressions = reader.texts(), reader.texts(), reader.texts()
     pairs = tuple(zip(headers[::2], headers[1::2], strict=False))

@@ -389,6 +389,34 @@ API CUresult cuMemFreeHost(void* p) {
     return call("cuMemFreeHost", p);
 }
 
+// ------------------------------------------------------------------------------------------- linking
+
+API CUresult cuLinkCreate(unsigned count, CUjit_option* options, void** values, CUlinkState* out) {
+    CUresult error = call("cuLinkCreate_v2", count, options, values, out);
+    if (!error && !ours) link_begins(*out);
+    return error;
+}
+API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,
+                           unsigned count, CUjit_option* options, void** values) {
+    if (!ours) link_gets(state, Input{type == CU_JIT_INPUT_PTX ? PTX : OTHER, std::string((const char*)data, size), text(name)});
+    return call("cuLinkAddData_v2", state, type, data, size, name, count, options, values);
+}
+API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned count,
+                           CUjit_option* options, void** values) {
+    if (!ours) link_gets(state, Input{OTHER, "", text(path)});
+    return call("cuLinkAddFile_v2", state, type, path, count, options, values);
+}
+API CUresult cuLinkComplete(CUlinkState state, void** out, size_t* size) {
+    size_t bytes = 0;
+    CUresult error = call("cuLinkComplete", state, out, size ? size : &bytes);
+    if (!error && !ours) link_made(state, (const char*)*out, size ? *size : bytes);
+    return error;
+}
+API CUresult cuLinkDestroy(CUlinkState state) {
+    if (!ours) link_ends(state);
+    return call("cuLinkDestroy", state);
+}
+
 // -------------------------------------------------------------------- how packages find all of these
 
 #undef cuGetProcAddress
@@ -414,6 +442,8 @@ const Wrapped DRIVER[] = {
     SECOND(cuMemAlloc, cuMemAlloc), SECOND(cuMemAllocPitch, cuMemAllocPitch), SECOND(cuMemFree, cuMemFree),
     SECOND(cuMemAllocHost, cuMemAllocHost), ONE(cuMemAllocManaged), ONE(cuMemHostAlloc), ONE(cuMemFreeHost),
     TWO(cuMemAllocAsync), TWO(cuMemAllocFromPoolAsync), TWO(cuMemFreeAsync),
+    SECOND(cuLinkCreate, cuLinkCreate), SECOND(cuLinkAddData, cuLinkAddData), SECOND(cuLinkAddFile, cuLinkAddFile),
+    ONE(cuLinkComplete), ONE(cuLinkDestroy),
 };
 
 void* ours_for(const char* symbol, void* function, void* theirs) {

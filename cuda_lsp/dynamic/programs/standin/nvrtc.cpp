@@ -1,8 +1,5 @@
 // What a Python program compiles at run time, noted as it passes: source, headers, options, and the image that
 // comes of them. Part of a library that is preloaded into the interpreter.
-//
-// Packages look up NVRTC and the driver by `dlsym` (and `cuGetProcAddress`); that is where ours come in. Code
-// that is linked with them finds ours first, because the library is preloaded.
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,11 +16,8 @@
 
 namespace {
 
-// Supplied by the file behind: takes a compiled source; says what a caller gets for a function of the driver, if
-// that is not always the driver's.
+// Supplied by a file behind: takes what an image was made of.
 void compiled(const std::string& message);
-bool is_replaced(const char* name);
-void* replacement(const char* name, void* theirs, const void* caller);
 
 typedef void* Program;  // nvrtcProgram
 
@@ -94,7 +88,7 @@ Lookup real_lookup() {
     return real;
 }
 
-// NVRTC's own function, from the library that was asked for first, or one that is loaded.
+// NVRTC's or nvJitLink's own function, from the library that was asked for first, or one that is loaded.
 std::map<std::string, void*>& originals() {
     static std::map<std::string, void*> all;
     return all;
@@ -111,14 +105,15 @@ void* original(const char* name) {
         if (handle && (found = real_lookup()(handle, name))) return found;
     }
     if ((found = real_lookup()(RTLD_NEXT, name))) return found;
-    for (const char* library : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}) {
+    for (const char* library : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+                                "libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"}) {
         void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
         if (handle && (found = real_lookup()(handle, name))) return found;
     }
     return nullptr;
 }
 
-const int FAILED = 11;  // NVRTC_ERROR_INTERNAL_ERROR
+const int FAILED = 11;  // NVRTC_ERROR_INTERNAL_ERROR; nvJitLink has none of that number
 
 template <class... Types>
 int passed(const char* name, Types... values) {
@@ -135,6 +130,7 @@ void note(Program program, const char* image, size_t size) {
         source = found->second;
     }
     std::string message;
+    field(message, "source", 6);
     field(message, image, size);
     field(message, source.text.data(), source.text.size());
     field(message, source.name.data(), source.name.size());
@@ -191,44 +187,4 @@ API int nvrtcDestroyProgram(Program* program) {
         if (program) sources().erase(*program);
     }
     return passed("nvrtcDestroyProgram", program);
-}
-
-namespace {
-
-struct Ours {
-    const char* name;
-    void* function;
-};
-const Ours COMPILER[] = {
-    {"nvrtcCreateProgram", (void*)nvrtcCreateProgram},   {"nvrtcAddNameExpression", (void*)nvrtcAddNameExpression},
-    {"nvrtcCompileProgram", (void*)nvrtcCompileProgram}, {"nvrtcGetPTX", (void*)nvrtcGetPTX},
-    {"nvrtcGetCUBIN", (void*)nvrtcGetCUBIN},             {"nvrtcDestroyProgram", (void*)nvrtcDestroyProgram},
-};
-
-// A function of NVRTC or the driver, which `theirs` is, or ours in its place. Of a second NVRTC in one process
-// nothing is replaced: its programs must come back to itself. While there is none, ours are not found either.
-void* chosen(const char* name, void* theirs, const void* caller) {
-    if (!strncmp(name, "nvrtc", 5)) {
-        std::lock_guard<std::recursive_mutex> guard(noting);
-        for (auto& one : COMPILER)
-            if (!strcmp(one.name, name)) {
-                if (theirs == one.function) return original(name) ? theirs : nullptr;
-                void*& known = originals()[name];
-                if (!known) known = theirs;
-                return known == theirs ? one.function : theirs;
-            }
-        return theirs;
-    }
-    return replacement(name, theirs, caller);
-}
-
-}  // namespace
-
-// What is not ours is looked up by a jump, so that RTLD_NEXT still means who called.
-API void* dlsym(void* handle, const char* name) {
-    if (handle != RTLD_NEXT && (is_replaced(name) || !strncmp(name, "nvrtc", 5))) {
-        void* theirs = real_lookup()(handle, name);
-        return theirs ? chosen(name, theirs, __builtin_return_address(0)) : nullptr;
-    }
-    return real_lookup()(handle, name);
 }
