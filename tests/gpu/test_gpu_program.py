@@ -195,6 +195,52 @@ def whole(
     return result
 
 
+IMAGES = """
+#include <cstdio>
+__global__ void mirror(float* out, cudaTextureObject_t t, cudaSurfaceObject_t u) {
+    __shared__ float s[64];
+    s[threadIdx.x] = tex2D<float>(t, threadIdx.x + 0.5f, blockIdx.x + 0.5f);
+    BARRIER
+    out[64 * blockIdx.x + threadIdx.x] = s[63 - threadIdx.x];
+    surf2Dwrite<float>(1, u, 4 * threadIdx.x, blockIdx.x);
+}
+int main() {
+    static float data[4][64];
+    for (int k = 0; k < 256; ++k) data[k / 64][k % 64] = k;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array, other;
+    cudaMallocArray(&array, &format, 64, 4);
+    cudaMallocArray(&other, &format, 64, 4, cudaArraySurfaceLoadStore);
+    cudaMemcpy2DToArray(array, 0, 0, data, 256, 256, 4, cudaMemcpyHostToDevice);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc how = {};
+    cudaTextureObject_t texture;
+    cudaCreateTextureObject(&texture, &resource, &how, nullptr);
+    resource.res.array.array = other;
+    cudaSurfaceObject_t surface;
+    cudaCreateSurfaceObject(&surface, &resource);
+    float* out;
+    cudaMallocManaged(&out, sizeof data);
+    mirror<<<4, 64>>>(out, texture, surface);
+    printf("%s, %g %g\\n", cudaGetErrorString(cudaDeviceSynchronize()), out[0], out[255]);
+    cudaMemcpy2DFromArray(data, 256, other, 0, 0, 256, 4, cudaMemcpyDeviceToHost);
+    printf("%g\\n", data[3][63]);
+}
+"""
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_kernels_with_images_are_checked(runner: Runner, tmp_path: Path, barrier: str, racy: bool) -> None:
+    result = whole(runner, tmp_path, IMAGES.replace("BARRIER", barrier))
+    (run,) = result.runs
+    assert (run.counts.launches, run.counts.checked) == (1, 1), run
+    assert bool(run.checks[0].results[0].races.races) == racy
+    assert racy or "no error, 63 192" in result.output
+    assert result.output.rstrip().endswith("1")
+
+
 @pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
 def test_launches_on_a_second_gpu_are_checked_there(
     runner: Runner, tmp_path: Path, barrier: str, racy: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,7 @@ def test_a_variable_that_is_not_there_is_none(device):
 def with_libraries(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.delenv(engine.LIBRARY, raising=False)
     monkeypatch.setattr(engine, "find_spec", lambda module: object() if module in names else None)
+    monkeypatch.setattr(engine, "import_module", lambda module: object())
 
 
 def test_pycuda_is_taken_where_both_are_there_and_a_variable_says_otherwise(monkeypatch):
@@ -237,6 +239,34 @@ def test_pycuda_is_taken_where_both_are_there_and_a_variable_says_otherwise(monk
     with_libraries(monkeypatch)
     with pytest.raises(EngineUnavailable, match=r"gpu-wheels.*cuda-lsp\[gpu\]"):
         engine.library()
+
+
+def test_a_pycuda_that_does_not_load_leaves_it_to_the_bindings(monkeypatch):
+    def broken(module: str) -> object:
+        raise ImportError("undefined symbol: cuArrayCreate_v2")
+
+    with_libraries(monkeypatch, "pycuda.driver", "cuda.bindings.driver")
+    monkeypatch.setattr(engine, "import_module", broken)
+    assert engine.library() == "cuda-bindings"
+    with_libraries(monkeypatch, "pycuda.driver")
+    assert engine.library() == "pycuda"
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [("undefined symbol: cuArrayCreate_v2", "build it anew"), ("libcuda.so.1: no such file", "is missing")],
+)
+def test_why_pycuda_does_not_load_is_said(monkeypatch, tmp_path, error, step):
+    with_libraries(monkeypatch, "pycuda.driver")
+    (tmp_path / "pycuda").mkdir()
+    (tmp_path / "pycuda" / "__init__.py").touch()
+    (tmp_path / "pycuda" / "driver.py").write_text(f"raise ImportError({error!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pycuda"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(EngineUnavailable, match=step):
+        engine.device_architecture()
+    sys.modules.pop("pycuda", None)
 
 
 def test_what_is_missing_below_the_bindings_is_said(monkeypatch, driver):

@@ -124,6 +124,24 @@ def test_a_load_outside_the_block_s_memory_gives_zero() -> None:
     assert "@!%clsp_ok mov.b32 %r3, 0;" in made().text
 
 
+IMAGES = (
+    "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];",
+    "sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r3};",
+)
+
+
+def test_what_reads_and_writes_images_stands_beside_what_is_probed() -> None:
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    result = instrument(read_module(with_images()), sites(), watch, "")
+    assert result.probed == 3
+    assert all(image in result.text for image in IMAGES)
+
+
+def with_images() -> str:
+    before, _, after = KERNEL.rpartition("ret;")
+    return f"{before}{{ .reg .f32 %f<7>; {' '.join(IMAGES)} }} ret;{after}"
+
+
 def test_callers_are_told_apart_when_their_sites_differ() -> None:
     assert made().text.count("_put(") == 2  # one copy: declared and defined
     assert made(told_apart=True).text.count("_put(") == 4
@@ -236,7 +254,9 @@ def test_ptxas_accepts_the_instrumented_kernel(
         pytest.skip(f"no nvcc: {reason}")
     layout = ShadowLayout((64, 1, 1), 0, 2, in_global, atomics, stamps_in_global=stamps)
     watch = Watch("k", layout, control_offsets(), ("s",), banks=True, ranges=1, sampled=sampled)
-    module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
+    module = read_module(
+        with_images().replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1])
+    )
     result = instrument(module, sites(told_apart=True), watch, detector)
     assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"
 

@@ -89,7 +89,7 @@ def open_primary(toolkit: Toolkit, number: int = 0) -> RealDevice:
 
 
 def library() -> str:
-    """Which of the two is used: PyCUDA where both are there. Raises EngineUnavailable: there is none."""
+    """Which of the two is used: PyCUDA where both are there and it loads. Raises EngineUnavailable."""
     there = [name for name, module in _LIBRARIES.items() if _is_there(module)]
     wanted = os.environ.get(LIBRARY)
     chosen = [name for name in there if wanted in (None, "", name)]
@@ -97,7 +97,16 @@ def library() -> str:
         needs = "PyCUDA or cuda-bindings, and neither is installed"
         needs = f"{wanted}, as {LIBRARY} says, which is not installed" if wanted else needs
         raise EngineUnavailable(f"the GPU check needs {needs}: {INSTALL}")
-    return chosen[0]
+    return next((name for name in chosen[:-1] if _loads(_LIBRARIES[name])), chosen[-1])
+
+
+def _loads(module: str) -> bool:
+    """Whether it works here: PyCUDA is compiled for one toolkit and driver."""
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
 
 
 def _is_there(module: str) -> bool:
@@ -180,7 +189,11 @@ def _driver() -> Any:
     try:
         import pycuda.driver as driver  # type: ignore[import-not-found]
     except ImportError as error:
-        message = f"PyCUDA does not load ({error}): the NVIDIA driver (libcuda.so.1) is missing, install it"
+        cause = "the NVIDIA driver is missing, install it"
+        if "libcuda.so" not in str(error):
+            cause = "it was built for another toolkit or driver; build it anew, or take NVIDIA's wheels"
+            cause += " (`pip install 'cuda-lsp[gpu-wheels]'`)"
+        message = f"PyCUDA does not load ({error}): {cause}"
         raise EngineUnavailable(message) from error
     cuda: Any = driver
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.dynamic.ptx.module import Instruction, split_operands, type_size
-from cuda_lsp.dynamic.ptx.opcodes import results_of, row_of
+from cuda_lsp.dynamic.ptx.opcodes import Role, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import AddressOperand, RegisterOperand, SymbolOperand, parse_address
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import Mode
@@ -36,7 +36,9 @@ class ProbedAccess:
 
 
 def address_of(instruction: Instruction) -> AddressOperand | None:
-    """Its first operand in brackets; None: it has none."""
+    """Its first operand in brackets; None: it has none, or names an image and coordinates there."""
+    if row_of(instruction).role is Role.IMAGE:
+        return None
     for part in instruction.arguments:
         if part.startswith("["):
             return parse_address(part)
