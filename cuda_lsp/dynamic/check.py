@@ -47,7 +47,7 @@ from cuda_lsp.dynamic.job import (
 from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.ptx.directives import cluster_of
 from cuda_lsp.dynamic.ptx.names import comparable
-from cuda_lsp.dynamic.runs import Argument, Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
+from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import Dim3, LaunchConfig
@@ -142,7 +142,6 @@ class _Check:
     seen: Callable[[CheckResult], None]
     end: float = field(init=False)
     _large: tuple[LaunchConfig, Mapping[str, int], dict[str, int]] | None = None
-    _made: tuple[tuple[Trial, dict[str, int], int], tuple[Argument, ...]] | None = None
 
     def __attrs_post_init__(self) -> None:
         self.end = min(self.job.until, time.monotonic() + self.job.deadline)
@@ -314,14 +313,6 @@ class _Check:
         x, y, z = launch.grid or (1, 1, 1)
         return not isinstance(engine, EmulatorEngine) or x * y * z * launch.threads <= _WHOLE
 
-    def _arguments(self, trial: Trial, sizes: dict[str, int], seed: int) -> tuple[Argument, ...]:
-        """Those of a run; the last ones again where they are the same: drawing numbers takes time."""
-        key = trial, sizes, seed
-        known = self._made
-        if known is None or known[0] != key:
-            known = self._made = key, arguments(self.job.parameters, trial, sizes, seed)
-        return known[1]
-
     def _sizes(self, trial: Trial) -> dict[str, int]:
         """Bytes of each buffer for a first attempt: as many as it took before, if it was tried."""
         first = first_sizes(self.job.parameters, trial)
@@ -420,7 +411,7 @@ class _Check:
             before = outcome
             seconds = min(job.running, max(_LEAST, self.left * share))
             try:
-                made = self._arguments(trial, sizes, job.seed)
+                made = arguments(job.parameters, trial, sizes, job.seed)
                 outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
             except MemoryError:  # of the emulator
                 outcome = before or self._too_large(engine)

@@ -27,6 +27,8 @@ _FILLED = frozenset(("i1", "i2", "i4", "i8", "f4", "f8"))
 _SMALLEST = 1 << 16
 _LONGEST_ROW = 4
 _DRAWN_AT_ONCE = 1 << 20
+_KEPT = 1 << 27  # bytes of buffers that serve again
+_last: tuple[tuple[object, ...], tuple[Argument, ...]] | None = None
 
 
 def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
@@ -72,10 +74,22 @@ def grown(sizes: Mapping[str, int], outcome: RunOutcome) -> dict[str, int] | Non
 def arguments(
     parameters: tuple[Parameter, ...], trial: Trial, sizes: Mapping[str, int], seed: int
 ) -> tuple[Argument, ...]:
-    """Values for every parameter, in order."""
+    """Values for every parameter, in order, with buffers that nobody may write to.
+
+    The last ones serve again, in a later check too: drawing numbers takes longer than a small kernel.
+    """
+    global _last
+    launch, last = trial.launch, _last  # launches compare equal whatever their arguments
+    key = (parameters, trial, dict(launch.arguments), dict(sizes), seed)
+    if last is not None and last[0] == key:
+        return last[1]
     random = np.random.default_rng(seed)
     made: dict[str, Buffer] = {}
-    return tuple(_argument(parameter, trial, sizes, random, made) for parameter in parameters)
+    drawn = tuple(_argument(parameter, trial, sizes, random, made) for parameter in parameters)
+    for buffer in made.values():
+        buffer.data.setflags(write=False)
+    _last = (key, drawn) if sum(len(buffer.data) for buffer in made.values()) <= _KEPT else None
+    return drawn
 
 
 def _argument(

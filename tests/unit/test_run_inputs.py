@@ -224,3 +224,16 @@ def test_an_argument_that_is_too_large_to_be_tried_is_told(tmp_path: Path) -> No
     made = job(tmp_path, branches(range(100_000_000, 100_000_001)))
     (why,) = made.untried.values()
     assert why == "it needs `n` == 100000000, and arguments are 16,777,216 at most"
+
+
+def test_buffers_serve_again_for_the_same_launch_alone():
+    pointer = Parameter("p", (Piece("p", 0, 8, pointer=True),), 8)
+    parameters = (Parameter("n", (Piece("n", 0, 4),), 4), pointer)
+    launch = LaunchConfig((32, 1, 1), (1, 1, 1), 0, arguments={"n": 5})
+    first = arguments(parameters, Trial(launch), {"p": 1024}, 0)
+    assert arguments(parameters, Trial(launch), {"p": 1024}, 0) is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[1].pointers[0][1].data[0] = 1
+    other = arguments(parameters, Trial(evolve(launch, arguments={"n": 6})), {"p": 1024}, 0)
+    assert (first[0].value[0], other[0].value[0]) == (5, 6)
+    assert arguments(parameters, Trial(launch), {"p": 1024}, 1) is not first
