@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 from extract_kernels import lowered
@@ -11,6 +10,7 @@ from extract_kernels import lowered
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Finding, LaunchConfig, LaunchSource, RaceKind, Space, Status
+from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.code import Touch, linear_code
 from cuda_lsp.static.exact.machine import Status as Standing
@@ -37,7 +37,7 @@ def races(
     """What executions of the first kernel show, of all its pairs of places."""
     kernel = lowered(text)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=source)
-    found = races_by_running(kernel, launch, gpu, every_pair(kernel), time.perf_counter() + 120)
+    found = races_by_running(kernel, launch, gpu, every_pair(kernel), work.begin(120))
     return list(found.values())
 
 
