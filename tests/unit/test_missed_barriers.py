@@ -237,3 +237,32 @@ def test_no_barrier_of_a_warp_waits_for_lanes_that_have_returned(body: str) -> N
     report = check_text(Path("k.cu"), _LANES.replace("BODY\n  __syncthreads();\n  out[i] = v;", body))
     assert not report.errors and not told(report)
     assert report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("body", "lane"),
+    [
+        ("unsigned m = (1u << (t & 31)) - 1; out[t] = __ballot_sync(m, p[t] > 0);", 0),
+        ("if (t < 16) __syncwarp(0xff); out[t] = 1;", 8),
+        ("unsigned m = __ballot_sync(~0u, t & 1); out[t] = __shfl_sync(m, t, 1);", 0),
+        ("out[t] = __shfl_down_sync(0xffffu, p[t], 8);", 16),
+    ],
+)
+def test_a_lane_that_its_own_mask_leaves_out_is_told(body: str, lane: int) -> None:
+    message = told(checked(body, 32))[Status.PROVED]
+    assert message.startswith(f"lane {lane} calls ") and "leaves it out" in message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "unsigned m = (2u << (t & 31)) - 1; if (t == 31) out[t] = __ballot_sync(m, p[t] > 0);",
+        "if (t < 8) __syncwarp(0xff); out[t] = 1;",
+        "unsigned m = __ballot_sync(~0u, p[t]); if (p[t]) out[t] = __shfl_sync(m, t, __ffs(m) - 1);",
+        "unsigned m = __ballot_sync(~0u, t & 1); out[t] = __shfl_sync(t & 1 ? m : ~m, t, 0);",
+        "out[t] = __shfl_xor_sync(0xffffu << (t & 16), p[t], 8);",
+        "unsigned m = (1u << 32 % 64) - 1; out[t] = __shfl_down_sync(m, p[t], 1);",
+    ],
+)
+def test_a_lane_that_its_mask_names_is_not(body: str) -> None:
+    assert not any("leaves it out" in message for message in told(checked(body, 32)).values())

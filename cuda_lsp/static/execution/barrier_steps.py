@@ -142,6 +142,20 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
         _lanes_missing(machine, clock, s, mask.may, named & ~mask.must, sure=False)
 
 
+def _check_own_lane(machine: Execution, s: Barrier, masks: Lanes, outside: Flags) -> None:
+    """Lanes that call with a mask which leaves themselves out.
+
+    That is undefined: PTX ISA, ``bar.warp.sync``, ``vote.sync``, ``shfl.sync``. An H200 ended such a kernel.
+    """
+    if not outside.any() or any(d.barrier is s for d in machine.path.divergences):
+        return
+    first = int(np.flatnonzero(outside)[0])
+    number = first % machine.trace.threads % machine.trace.gpu.warp_size
+    why = f"lane {number} calls {s.site.text} with mask {int(masks[first]):#x}, which leaves it out: "
+    why += "what follows is undefined"
+    machine.path.divergences.append(Divergence(s, first, first, False, None, why))
+
+
 def _lanes_missing(
     machine: Execution, clock: WarpClock, s: Barrier, there: Flags, away: Flags, *, sure: bool
 ) -> bool:
@@ -185,9 +199,11 @@ def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
             machine.not_modelled(f"line {line}: the lane mask of `{s.site.text}` is data")
         else:
             group = np.broadcast_to(np.asarray(members).astype(np.int64) & 0xFFFFFFFF, lane.shape)
-            executing = executing & (group >> lane & 1).astype(bool)
+            named = (group >> lane & 1).astype(bool)
+            executing = executing & named
             name = members if isinstance(members, int) else id(group)
-            _check_lanes(machine, clock, s, mask, (group >> lane & 1).astype(bool))
+            _check_lanes(machine, clock, s, mask, named)
+            _check_own_lane(machine, s, group, mask.must & ~named)
     elif s.scope is BarrierScope.WARP:
         _check_lanes(machine, clock, s, mask, True)
     key = (machine.tracked_sequence, id(mask.may), s.scope, name)
