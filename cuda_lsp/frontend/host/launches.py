@@ -55,6 +55,7 @@ from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
+from cuda_lsp.frontend.host.running_sums import passed_sums
 from cuda_lsp.frontend.host.shared_arguments import (
     Computed,
     SharedBuffer,
@@ -335,6 +336,9 @@ class _Reader:
             computed_fields=self._computed_fields(launch, at, given.taken),
             definitions=launch.definitions,
             scope=launch.scope,
+            sums=self._once(
+                (passed_sums, at, *_written_as(launch)), lambda: passed_sums(constants, launch, at)
+            ),
         )
 
     def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:
