@@ -168,6 +168,8 @@ CHANGED = "keep, 0, 4);"
         f"switch (n) {{ case 1: mark<<<1, 1>>>(keep, n); {EXCLUSIVE} break; case 2:",
         # Nothing is summed yet, something else is, or as something else.
         f"work = nullptr; {EXCLUSIVE}",
+        f"void* w{{}}; {EXCLUSIVE.replace('work', 'w')}",
+        f"void* w(NULL); {EXCLUSIVE.replace('work', 'w')}",
         EXCLUSIVE.replace("work", "NULL"),
         EXCLUSIVE.replace("n);", "n / 2);"),
         EXCLUSIVE.replace("n);", "m);"),

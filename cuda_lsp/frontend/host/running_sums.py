@@ -31,7 +31,7 @@ _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _ENDS = re.compile(r"[;{}]")
 _WRAPPED = re.compile(r"\bthrust::device_(?:ptr<[^<>()]*>|pointer_cast)\(([^()]*)\)")
 _FURTHER_ON = re.compile(r"\A([^?]+?)\+(\d{1,6})\Z")
-_NOTHING = re.compile(r"\A(?:NULL|nullptr|0)\Z")
+_NOTHING = re.compile(r"\A(?:NULL|nullptr|0)?\Z")
 _CAST = r"(?:(?:reinterpret|static|const)_cast<[^<>()]*>\(|\([\w:]+(?:const)?\*\)\(?)"
 _VARIABLE = re.compile(
     rf"\A{_CAST}*([A-Za-z_]\w*)(?:(?:\.|->)(?:data|data_ptr|get)(?:<[^<>()]*>)?\(\))?\)*\Z"
@@ -141,12 +141,14 @@ def _asks_for_size(
     host: HostText, function: HostFunction, match: re.Match[str], arguments: Sequence[str]
 ) -> bool:
     """A call without memory to work in sums nothing, and says how much that takes."""
-    if not match["cub"] or _NOTHING.match(arguments[0]):
-        return bool(match["cub"])
+    if not match["cub"]:
+        return False
+    if _NOTHING.match(arguments[0]):
+        return True
     name = _WORD.fullmatch(arguments[0])
     if name is None:
         return False
-    given = re.compile(rf"&\s?{name[0]}\b|(?<![\w.>]){name[0]}\s?=(?!=)\s?([^;,]{{1,80}})")
+    given = re.compile(rf"&\s?{name[0]}\b|(?<![\w.>]){name[0]}\s?(?:=(?!=)|[({{])\s?([^;,(){{}}]{{0,80}})")
     values = [found[1] for found in given.finditer(host.plain, function.opening, match.start())]
     return bool(values) and values[-1] is not None and _NOTHING.match(values[-1].strip()) is not None
 
