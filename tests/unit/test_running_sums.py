@@ -39,6 +39,11 @@ def checked(body: str, before: str = EXCLUSIVE, launch: str = LAUNCH, names: str
         ("if (i < n && keep[i] > 2) { out[place[i]] = in[i]; other[place[i]] = i; }", EXCLUSIVE),
         ("if (i < n && keep[i] != 0) out[place[i] - 1] = in[i];", INCLUSIVE),
         ("if (i < n && keep[i]) { unsigned to = i == 0 ? 0 : place[i - 1]; out[to] = in[i]; }", INCLUSIVE),
+        (
+            "for (; i < n; i += gridDim.x * blockDim.x)"
+            " if (keep[i] && place[i] > 0) out[place[i] - 1] = in[i];",
+            INCLUSIVE,
+        ),
         # As many as there are.
         ("if (i < n) for (unsigned j = 0; j < keep[i]; j++) out[place[i] + j] = in[i];", EXCLUSIVE),
         ("if (i < n && keep[i] == 1) { out[3 * place[i]] = in[i]; out[3 * place[i] + 2] = 0; }", EXCLUSIVE),
@@ -85,6 +90,11 @@ def test_sums_of_what_the_kernel_does_not_see_ascend(place: str, free: bool) -> 
         ("if (i < n && keep[i]) { out[place[i]] = in[i]; out[place[i] + 1] = 0; }", EXCLUSIVE),
         ("if (i < n) for (unsigned j = 0; j <= keep[i]; j++) out[place[i] + j] = in[i];", EXCLUSIVE),
         ("if (i < n) for (unsigned j = 0; j < 8; j++) if (keep[i]) out[place[i] + j] = in[i];", EXCLUSIVE),
+        (
+            "for (; i < n; i += gridDim.x * blockDim.x) if (keep[i]) out[place[i] / 2] = in[i];",
+            INCLUSIVE,
+        ),
+        ("for (; i < n; i += blockDim.x) if (keep[i]) out[place[i]] = in[i];", EXCLUSIVE),
         # Cut down.
         ("if (i < n && keep[i]) out[place[i] / 2] = in[i];", EXCLUSIVE),
         ("if (i < n && keep[i]) out[place[i] % 64] = in[i];", EXCLUSIVE),
@@ -128,6 +138,7 @@ def told(before: str, launch: str = LAUNCH, around: str = "") -> list[PassedSum 
         f"{EXCLUSIVE} int m; cudaMemcpy(&m, place + n - 1, 4, cudaMemcpyDeviceToHost); if (m == 0) return;",
         f"{EXCLUSIVE} if (n > 9) {{ mark<<<9, 9>>>(keep, n); return; }}",
         f"{EXCLUSIVE} {LAUNCH}",
+        f"{EXCLUSIVE} int m; Memory::copyDeviceToHost(&m, place + n - 1, 1); if (m > 0) alloc(&out, m);",
         "thrust::exclusive_scan(keep, keep + n, place);",
         "thrust::exclusive_scan(thrust::device, keep, keep + n, place, 0);",
         "thrust::exclusive_scan(thrust::device_ptr<unsigned>(keep), thrust::device_ptr<unsigned>(keep + n), "
@@ -150,6 +161,46 @@ def test_how_many_are_summed_and_where_the_sums_begin_is_read() -> None:
     assert told(INCLUSIVE) == [PassedSum(0, 1, 5, 0)]
     assert told(INCLUSIVE.replace("place", "place + 1")) == [PassedSum(0, 0, 5, 0)]
     assert told(INCLUSIVE.replace("keep", "place")) == [PassedSum(None, 1, 5, 0)]
+
+
+SUM_UP = """template <typename M> void sum_up({parameters}) {{
+    size_t bytes = 0; {before} cub::DeviceScan::ExclusiveSum(nullptr, bytes, mask, sums, m);
+    Memory<char> work(bytes); {scan} {behind} }}"""
+
+
+def summed(before: str = "", behind: str = "", scan: str = "", call: str = "") -> PassedSum | None:
+    """What a call of a function tells that sums its arguments."""
+    parameters = "unsigned* sums, M* mask, int m"
+    scan = scan or "CHECK(cub::DeviceScan::ExclusiveSum(work.get(), bytes, mask, sums, m));"
+    around = SUM_UP.format(parameters=parameters, before=before, scan=scan, behind=behind)
+    return told(call or "Tools::sum_up(place, keep, n);", around=around)[-1]
+
+
+def test_functions_of_the_host_may_make_the_sums() -> None:
+    assert summed() == summed(behind="CHECK(cudaGetLastError());") == PassedSum(0, 0, 5, -1)
+    assert summed(call="CHECK(sum_up(place + 1, keep, n + 1));") == PassedSum(0, -1, 5, 0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"before": "if (m < 9) return;"},
+        {"before": "mask = mask + 1;"},
+        {"before": "m /= 2;"},
+        {"before": "m--;"},
+        {"behind": "cudaMemset(sums, 0, 4);"},
+        {"behind": "mask[0] = 1;"},
+        {"scan": "if (m > 9) cub::DeviceScan::ExclusiveSum(work.get(), bytes, mask, sums, m);"},
+        {"scan": "cub::DeviceScan::ExclusiveSum(work.get(), bytes, flags, sums, m);"},
+        {"scan": "for (;;) { cub::DeviceScan::ExclusiveSum(work.get(), bytes, mask, sums, m); }"},
+        {"behind": "} void sum_up(unsigned* sums, int* mask, int m) {"},
+        {"call": "if (n > 3) sum_up(place, keep, n);"},
+        {"call": "sum_up(keep, place, n);"},
+        {"call": "sums.sum_up(place, keep, n);"},
+    ],
+)
+def test_functions_that_may_do_something_else_tell_nothing(changed: dict[str, str]) -> None:
+    assert summed(**changed) is None
 
 
 CHANGED = "keep, 0, 4);"
@@ -184,6 +235,8 @@ CHANGED = "keep, 0, 4);"
         f"{EXCLUSIVE} std::swap(place, other);",
         f"{EXCLUSIVE} cudaMemset({CHANGED}",
         f"{EXCLUSIVE} cudaMemcpy({CHANGED}",
+        f"{EXCLUSIVE} Memory::copyHostToDevice({CHANGED}",
+        f"{EXCLUSIVE} Memory::copyDeviceToHost({CHANGED}",
         f"{EXCLUSIVE} mark<<<9, 9>>>(keep, n);",
         f"{EXCLUSIVE} k<<<9, 9>>>(other, place, keep, out, in, n);",
         f"unsigned* flags = keep + 2; {EXCLUSIVE} mark<<<9, 9>>>(flags, n);",

@@ -10,7 +10,7 @@ function has for them. How many elements were summed must be an argument, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -24,7 +24,10 @@ from cuda_lsp.frontend.host.written_launches import Written
 _SCAN = re.compile(
     r"\bDeviceScan\s?::\s?(?P<cub>Ex|In)clusiveSum\s?\(|\bthrust\s?::\s?(?P<thrust>ex|in)clusive_scan\s?\("
 )
-_BEFORE_SCAN = re.compile(r"\A\s?(?:(?:[\w:]+\s?\(|(?:[\w:]+\s)?\w+\s?=)\s?)?(?:::\s?)?(?:cub\s?::\s?)?\Z")
+_BEFORE_SCAN = re.compile(
+    r"\A\s?(?:(?:[\w:]+\s?\(|(?:[\w:]+\s)?\w+\s?=)\s?)?(?:::\s?)?(?:\w+\s?::\s?){0,3}\Z"
+)
+_LEAVES = re.compile(r"\b(?:return|throw|goto|break|continue)\b|\+\+|--|^\s?#", re.M)
 _BRANCHING = re.compile(r"\b(?:if|else|for|while|do|switch|case|default|return)\b")
 _OTHER_WAYS = re.compile(r"\b(?:case|default|goto)\b|^\s?#", re.M)
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
@@ -66,14 +69,34 @@ class _Scan:
     count: str
 
 
-def passed_sums(constants: Reaching, launch: Written, at: int) -> Mapping[int, PassedSum]:
+@frozen
+class Summing:
+    """Functions of the host that sum what they are passed, by name: how many arguments, and which of them."""
+
+    by_name: Mapping[str, tuple[HostFunction, _Scan]]
+
+
+def summing_functions(files: Iterable[tuple[HostText, HostFunctions]]) -> Summing:
+    """Those of some files, each the only one of its name."""
+    found: dict[str, list[tuple[HostFunction, _Scan]]] = {}
+    for host, functions in files:
+        for function in functions.every() if host.kept(_has_scans) else ():
+            scan = _of_parameters(host, function)
+            if scan is not None and len(list(functions.named(function.name))) == 1:
+                found.setdefault(function.name, []).append((function, scan))
+    return Summing({name: each[0] for name, each in found.items() if len(each) == 1})
+
+
+def passed_sums(constants: Reaching, launch: Written, at: int, summing: Summing) -> Mapping[int, PassedSum]:
     """By position, of a launch whose ``<<<`` stands ``at`` a place."""
     host, function = constants.text, constants.functions.around(at)
-    if function is None or not host.kept(_has_scans) or not host.plain.startswith("<<<", at):
+    scanned = summing.by_name or host.kept(_has_scans)
+    if function is None or not scanned or not host.plain.startswith("<<<", at):
         return {}
     texts = [_plain(argument) for argument in launch.arguments]
     found: dict[int, PassedSum] = {}
-    for scan in _scans(host, function, at):
+    scans = (*_scans(host, function, at), *_called(constants, summing, function, at))
+    for scan in sorted(scans, key=lambda scan: scan.begin, reverse=True):
         passed = _passed(scan, texts)
         if passed is not None and _lasts(scan, constants, function, launch, at):
             found.setdefault(*passed)
@@ -100,8 +123,8 @@ def _passed(scan: _Scan, texts: Sequence[str]) -> tuple[int, PassedSum] | None:
 
 
 def _scans(host: HostText, function: HostFunction, at: int) -> Iterator[_Scan]:
-    """The scans that whoever comes to a place has come by, the last one first."""
-    for match in reversed(list(_SCAN.finditer(host.plain, function.body, at))):
+    """The scans of a function that whoever comes to a place has come by."""
+    for match in _SCAN.finditer(host.plain, function.body, at):
         closing = host.closing(match.end() - 1)
         if not 0 < closing < at or not _comes_by(host, match.start(), at):
             continue
@@ -110,6 +133,38 @@ def _scans(host: HostText, function: HostFunction, at: int) -> Iterator[_Scan]:
         read = _by_cub(arguments) if match["cub"] else _by_thrust(arguments, inclusive)
         if read is not None and not _asks_for_size(host, function, match, arguments):
             yield _Scan(match.start(), closing + 1, inclusive, *read)
+
+
+def _called(constants: Reaching, summing: Summing, function: HostFunction, at: int) -> Iterator[_Scan]:
+    """The same of scans that functions make of their arguments."""
+    for name, (called, scan) in summing.by_name.items():
+        for call in constants.functions.calls(name):
+            inside = function.body < call.begin and call.end <= at and called.takes(len(call.arguments))
+            if not inside or call.explicit or not _comes_by(constants.text, call.begin, at):
+                continue
+            names = (parameter for parameter, _ in called.parameters)
+            passed = dict(zip(names, map(_plain, call.arguments), strict=False))
+            texts = [passed.get(text, "") for text in (scan.summands, scan.sums, scan.count)]
+            if all(texts):
+                yield _Scan(call.begin, call.end, scan.inclusive, *texts)
+
+
+def _of_parameters(host: HostText, function: HostFunction) -> _Scan | None:
+    """What a function sums that does so whatever it is passed, and does nothing more to it."""
+    scans = list(_scans(host, function, function.end - 1))
+    if len(scans) != 1:
+        return None
+    (scan,) = scans
+    names = {scan.summands, scan.sums, scan.count}
+    before, behind = host.plain[function.body : scan.begin], host.plain[scan.end : function.end]
+    used = {word for word in _WORD.findall(behind) if word in names}
+    told = (
+        names <= {name for name, _ in function.parameters} and host.braces.begin(scan.begin) == function.body
+    )
+    changed = re.search(
+        rf"(?<![\w.>])(?:{'|'.join(map(re.escape, names))})\s?(?:[-+*/%&|^]|<<|>>)?=(?!=)", before
+    )
+    return scan if told and not used and changed is None and _LEAVES.search(before) is None else None
 
 
 def _comes_by(host: HostText, begin: int, at: int) -> bool:

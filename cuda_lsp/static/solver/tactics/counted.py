@@ -21,6 +21,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
+from cuda_lsp.static.solver.tactics.first import linearly, whoever_is_first
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.encode import base_name
@@ -49,7 +50,8 @@ def where_sums_tell(proofs: tuple[Tactic, ...]) -> Tactic:
             if not sums or max(len(sums), len(summands)) > budgets.MOST_OFFSETS:
                 continue
             told = t.and_(pair.p.guards, *_facts(known, sums, summands))
-            answer = first_answer((_linearly, *proofs), evolve(pair, p=evolve(pair.p, guards=told)))
+            tactics = (linearly, whoever_is_first(summands or sums, proofs), *proofs)
+            answer = first_answer(tactics, evolve(pair, p=evolve(pair.p, guards=told)))
             if isinstance(answer, Proved):
                 return Proved((*_granted(known), *answer.assumptions))
         return None
@@ -65,11 +67,6 @@ def _granted(known: _Sums) -> tuple[str, ...]:
     element = known.summands.element
     signed = isinstance(element, Int) and element.signed
     return (summed, *(not_negative([known.summands.name]) if signed else ()))
-
-
-def _linearly(pair: OpenPair) -> Proved | None:
-    formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
-    return Proved() if pair.query.refutes_quickly(formula) else None
 
 
 def _known(query: Query) -> Iterator[_Sums]:
