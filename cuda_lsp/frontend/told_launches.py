@@ -11,6 +11,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
     common_facts,
+    common_sums,
     conditions_by_launch,
     conditions_of,
     launched_extents,
@@ -44,6 +45,7 @@ def with_launches(
         required={**kernel.required, **block_of_template(source), **in_part},
         arguments={**arguments, **(directive.arguments if directive else {})},
         extents=common_extents(source, sites),
+        sums=common_sums(source, sites, directive),
         unread=None if directive is not None else unread_launch(source, sites),
     )
 

@@ -646,6 +646,20 @@ class ParameterLayout:
     members: tuple[Member, ...]
 
 
+@frozen
+class RunningSum:
+    """What the host puts into an array: its element ``i`` is the sum of the first ``i + behind`` of ``of``.
+
+    As far as these are no more than ``last + more``. ``of`` and ``last`` are names of parameters; None: of an
+    array that the kernel is not passed.
+    """
+
+    of: str | None
+    behind: int
+    last: str
+    more: int
+
+
 @frozen(eq=False)
 class Kernel:
     """A ``__global__`` function (one instantiation of a template) after inlining.
@@ -655,7 +669,8 @@ class Kernel:
     which some may have no variable. ``arrays``: every Array that ``body`` names.
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
-    which every launch passes the block's extent along an axis (0, 1, 2).
+    which every launch passes the block's extent along an axis (0, 1, 2). ``sums``: parameters that hold the
+    running sums of another one, by name.
     ``unread``: a launch in the source of which nobody knows the block.
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``behind``: pointer parameters that every launch points into an earlier one's buffer: its name, and how
@@ -685,6 +700,7 @@ class Kernel:
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     extents: Mapping[str, int] = field(factory=dict[str, int])
+    sums: Mapping[str, RunningSum] = field(factory=dict[str, RunningSum])
     unread: Site | None = None
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()

@@ -129,6 +129,7 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
             *site.pointed,
             *site.types.items(),
             site.passed,
+            *site.sums.items(),
         )
         found.setdefault(site.kernel, []).append(facts)
     return found

@@ -34,7 +34,8 @@ def likeness(kernel: Kernel, launches: Sequence[LaunchConfig]) -> str:
     writer = _Writer(facts, _needed(facts), _of_whole_elements(facts))
     parts: list[object] = [
         kernel.params, kernel.directives, kernel.bounds, kernel.grid, kernel.arguments, kernel.extents,
-        kernel.enumerated, kernel.granted, kernel.errors, [evolve(launch, site=None) for launch in launches],
+        kernel.enumerated, kernel.sums, kernel.granted, kernel.errors,
+        [evolve(launch, site=None) for launch in launches],
         [kernel.said_of(launch) for launch in launches], kernel.body,
     ]  # fmt: skip
     writer.text(parts)

@@ -222,6 +222,41 @@ def test_blocks_stay_within_the_rows_that_they_make(body: str, taken: str):
     assert any(taken in text for text in result.assumptions)
 
 
+SHORT = 0.15
+"""What is right of these takes no more."""
+HEADS = "for (int j = i; j < B*C; j += 64) a[{plane} + ((x/A*B + j/C)*A + x%A)*C + j%C] = 1;"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        HEADS.format(plane="y*D"),
+        "for (int j = i; j < A*B; j += 64) a[y*D + x*A*B + j%B*A + j/B] = 1;",
+    ],
+)
+def test_numbers_of_several_digits_stay_within_their_plane(body: str):
+    result = in_a_grid(body, seconds=SHORT)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert [text for text in result.assumptions if "rows" in text] == ["rows of `D` elements do not overlap"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        HEADS.format(plane="y/2*D"),
+        HEADS.format(plane="y%A*D"),
+        HEADS.format(plane="1000*y"),  # of a number that is not granted
+        HEADS.format(plane="y*D").replace("j < B", "j <= B"),
+        HEADS.format(plane="y*D").replace("x/A*B + j/C", "j/C"),
+        HEADS.format(plane="y*D").replace("j/C)*A + x%A", "j/C)*A"),
+        "if (D == A*B*C) " + HEADS.format(plane="y*D"),  # the source says else
+        HEADS.format(plane="y*D") + HEADS.format(plane="y*D + C").replace("= 1", "= 2"),
+    ],
+)
+def test_planes_that_the_program_breaks_are_not_taken_for_granted(body: str):
+    assert in_a_grid(body, seconds=SHORT).verdict is not Verdict.RACE_FREE
+
+
 @pytest.mark.parametrize(
     "body",
     [

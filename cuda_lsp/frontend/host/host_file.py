@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.passed_fields import PassedFields
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
-from cuda_lsp.frontend.host.text import host_text
+from cuda_lsp.frontend.host.text import HostText, host_text
 from cuda_lsp.model import Position, Site, SourceRange
 
 
@@ -43,8 +44,12 @@ class HostFile:
     @cached_property
     def pointers(self) -> HostPointers:
         """Its pointer variables."""
-        headers = [(file.text, file.functions) for file in self._headers]
-        return HostPointers(self.host, self.constants.functions, headers)
+        return HostPointers(self.host, self.constants.functions, self.functions_of_headers)
+
+    @cached_property
+    def functions_of_headers(self) -> Sequence[tuple[HostText, HostFunctions]]:
+        """The texts that it includes, and their functions."""
+        return [(file.text, file.functions) for file in self._headers]
 
     @cached_property
     def _line_ends(self) -> list[int]:

@@ -287,7 +287,7 @@ class HostFunctions:
         if function is not None and _GOTO.search(plain, position, min(function.end, position + FURTHEST)):
             return False
         while brace > max(begin, function.body if function else -1):
-            if not self._is_branch(brace):
+            if not self.is_branch(brace):
                 return False
             brace = braces.begin(brace - 1)
         return True
@@ -310,7 +310,7 @@ class HostFunctions:
                 return begin < use
         return False
 
-    def _is_branch(self, brace: int) -> bool:
+    def is_branch(self, brace: int) -> bool:
         """Whether a block is that of an ``if``, ``else`` or ``switch``, or a plain one."""
         header = self.header_of(brace)
         if header is None:

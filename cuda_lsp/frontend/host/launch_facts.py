@@ -23,7 +23,7 @@ from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
+from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds, RunningSum
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
 
@@ -258,6 +258,24 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
         for i, axis in (() if all(s.left_out for s in own) else own[0].extents.items())
         if i < len(names) and all(s.extents.get(i) == axis for s in own)
     }
+
+
+def common_sums(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> dict[str, RunningSum]:
+    """Parameters for which all launches of a kernel pass the running sums of another one.
+
+    None where a directive speaks of launches: it may mean others.
+    """
+    own = _sites_of(kernel, sites)
+    names = dict(enumerate(kernel.parameters))
+    found: dict[str, RunningSum] = {}
+    for i, passed in own[0].sums.items() if own and directive is None else ():
+        of = names.get(passed.of) if passed.of is not None else None
+        known = (i if passed.of is None else passed.of) in names and i in names and passed.last in names
+        if known and all(site.sums.get(i) == passed for site in own):
+            found[names[i]] = RunningSum(of, passed.behind, names[passed.last], passed.more)
+    return found
 
 
 def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from cuda_lsp.frontend.host.known_values import UNKNOWN, all_known
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula
+from cuda_lsp.frontend.host.running_sums import PassedSum
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.sized_launches import NO_FIELDS, SizedLaunch
 from cuda_lsp.frontend.host.text import split_arguments
@@ -47,7 +48,7 @@ class LaunchSite:
     ``made_axes``: of the grid (1: y, 2: z), along which it has an extent that is not known.
     ``sized_given``: ``sized`` where some names have values.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
-    ``scope``: what stands before the kernel's name, ``a::b::``.
+    ``scope``: what stands before the kernel's name, ``a::b::``. ``sums``: arguments that hold running sums.
     """
 
     kernel: str
@@ -78,6 +79,7 @@ class LaunchSite:
     made_axes: frozenset[int] = frozenset()
     definitions: Mapping[str, str] = field(factory=dict[str, str])
     scope: str = ""
+    sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
 
     def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
         """Where macros have these values in the kernel: what the host defines them by tells its block."""

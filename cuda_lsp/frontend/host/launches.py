@@ -55,6 +55,7 @@ from cuda_lsp.frontend.host.passed_types import passed_type, renamed
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
+from cuda_lsp.frontend.host.running_sums import PassedSum, passed_sums, summing_functions
 from cuda_lsp.frontend.host.shared_arguments import (
     Computed,
     SharedBuffer,
@@ -335,6 +336,7 @@ class _Reader:
             computed_fields=self._computed_fields(launch, at, given.taken),
             definitions=launch.definitions,
             scope=launch.scope,
+            sums=self._sums(launch, at),
         )
 
     def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:
@@ -416,6 +418,13 @@ class _Reader:
             return by_field(found, fields, len(launch.arguments))
 
         return self._once((shared_buffers, at, *_written_as(launch)), told)
+
+    def _sums(self, launch: Written, at: int) -> Mapping[int, PassedSum]:
+        file, constants = self._file, self._file.constants
+        files = [(file.host, constants.functions), *file.functions_of_headers]
+        summing = self._once((summing_functions,), lambda: summing_functions(files))
+        key = (passed_sums, at, *_written_as(launch))
+        return self._once(key, lambda: passed_sums(constants, launch, at, summing))
 
     def _fields(self, launch: Written, at: int) -> tuple[PassedField, ...]:
         return self._once(

@@ -144,19 +144,38 @@ class _Reader(Sizes):
             parts = _parts(difference, apart)
             if parts is None or not 1 <= len(parts) <= budgets.MOST_DIGITS:
                 return None
-            best: list[list[_Digit]] = []
-            for order in _orders(sorted(parts, key=_size)):
-                taken = dict(self.rows)
-                runs = self._runs(order)
-                if len(runs) > len(best):
-                    best = runs
-                else:
-                    self.rows = taken
-                if len(best) == len(parts):
-                    break  # each digit by itself: no order shows more
+            best = self._best(parts)
             equations = self._equations(best)
             if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
-                return equations
+                return equations if equations is not None else self._of_planes(parts)
+        return None
+
+    def _best(self, parts: list[_Digit]) -> list[list[_Digit]]:
+        """The digits, least weight first, cut in as many places as some order of them tells."""
+        best: list[list[_Digit]] = []
+        for order in _orders(sorted(parts, key=_size)):
+            taken = dict(self.rows)
+            runs = self._runs(order)
+            if len(runs) > len(best):
+                best = runs
+            else:
+                self.rows = taken
+            if len(best) == len(parts):
+                break  # each digit by itself: no order shows more
+        return best
+
+    def _of_planes(self, parts: list[_Digit]) -> list[_Equation] | None:
+        """``plane * z + …``: the rest, whose top digit nothing bounds, is taken to stay within its plane.
+
+        The weight of a plane need be no multiple of what stands below it.
+        """
+        for top in parts if self.unbounded and len(parts) > 2 else ():
+            taken, rest = dict(self.rows), [digit for digit in parts if digit is not top]
+            runs = self._best(rest)
+            equations = self._equations(runs)
+            if equations and equations is not _IMPOSSIBLE and self._in_rows(top, runs[-1], runs[0][0].weight):
+                return [*equations, (t.add(top.first, t.const(top.shift)), top.second)]
+            self.rows = taken
         return None
 
     def _runs(self, ordered: list[_Digit]) -> list[list[_Digit]]:
@@ -174,7 +193,7 @@ class _Reader(Sizes):
     def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
         if not all(self.divided(d.weight, digit.weight) for d in above):
             return False
-        return self._apart(digit, run, below) or self._in_rows(digit, run)
+        return self._apart(digit, run, below) or self._in_rows(digit, run, run[0].weight)
 
     def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         """Everything below the digit differs by less than its weight.
@@ -218,14 +237,16 @@ class _Reader(Sizes):
         second = t.add(*(t.mul(w, t.add(d.second, t.const(max(-d.shift, 0)))) for d, w in weighted))
         return [t.sub(x, t.ONE) for x in self._common(first, second)]
 
-    def _in_rows(self, digit: _Digit, run: list[_Digit]) -> bool:
-        """What stands below is a column that may be taken to stay within its row, as wide as sizes say."""
-        unit = run[0].weight
+    def _in_rows(self, digit: _Digit, run: list[_Digit], unit: Term) -> bool:
+        """What stands below is a column that may be taken to stay within its row, as wide as sizes say.
+
+        ``run``: the top of the column, in which so many ``unit``s count.
+        """
         width = self.divided(digit.weight, unit)
         names = [x for x in t.subterms(width) if x.op is Op.SYMBOL] if width is not None else []
         if width is None or not names or len(t.monomials(width)) > 1 or any(d.shift for d in run):
             return False
-        if not self._is_unbounded(run, unit) or any(x.args[0] not in self.free for x in names):
+        if not self._is_unbounded(run, run[0].weight) or any(x.args[0] not in self.free for x in names):
             return False
         if not self.sound(digit.weight):
             return False

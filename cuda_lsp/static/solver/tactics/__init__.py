@@ -12,6 +12,7 @@ from cuda_lsp.static.solver.tactics import (
     ascending,
     cases,
     common,
+    counted,
     digits,
     divided,
     masks,
@@ -52,6 +53,7 @@ PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
+    (counted.where_sums_tell(_OF_ADDRESSES),),  # of what the host has summed
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (members.within_their_arrays(_OF_ADDRESSES),),

@@ -13,10 +13,10 @@ from attrs import evolve
 from cuda_lsp.ir.program import Array
 from cuda_lsp.static.offset_arrays import ascending_arrays
 from cuda_lsp.static.solver.orders import ascending, places_read
+from cuda_lsp.static.solver.tactics.first import linearly, whoever_is_first
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
-from cuda_lsp.static.symbolic.sizes import FIRST, SECOND, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -36,39 +36,13 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
                 and _may_ascend(pair, array)
             ):
                 ordered = evolve(pair.p, guards=t.and_(pair.p.guards, ascending(found)))
-                tactics = (_linearly, _whoever_is_first(found, proofs), *proofs)
+                tactics = (linearly, whoever_is_first(found, proofs), *proofs)
                 answer = first_answer(tactics, evolve(pair, p=ordered))
                 if isinstance(answer, Proved):
                     return Proved((f"`{array.name}` ascends", *answer.assumptions))
         return None
 
     return in_order
-
-
-def _linearly(pair: OpenPair) -> Proved | None:
-    formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
-    return Proved() if pair.query.refutes_quickly(formula) else None
-
-
-def _whoever_is_first(elements: list[Term], proofs: tuple[Tactic, ...]) -> Tactic:
-    """What linear arithmetic shows where one stretch begins before the other, or behind it.
-
-    That they do not begin at one element, where that is all that is asked, ``proofs`` may show as well.
-    """
-    places = {side(x): x.args[2][0] for x in reversed(elements)}
-
-    def in_each_case(pair: OpenPair) -> Proved | None:
-        if FIRST not in places or SECOND not in places:
-            return None
-        one, other = places[FIRST], places[SECOND]
-        for case in (t.lt(one, other), t.lt(other, one)):
-            if _linearly(evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, case)))) is None:
-                return None
-        met = evolve(pair.p, overlap=t.eq(one, other), difference=t.sub(one, other), offsets=(one, other))
-        answer = first_answer((_linearly, *proofs), evolve(pair, p=met))
-        return answer if isinstance(answer, Proved) else None
-
-    return in_each_case
 
 
 def _bounds_places(elements: list[Term], pair: OpenPair) -> bool:
