@@ -158,8 +158,7 @@ def _join(
         found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
         if found is not None and (best is None or _tells_more(found, best)):
             best = found
-        looked_on = not best.same_value or done >= budgets.JOINED_PAIRS if best is not None else False
-        if best is not None and not best.same_warp and best.sure and looked_on:
+        if best is not None and _enough(best, done):
             return best
         done = int(edges[stop - 1])
     if best is None and done < total:
@@ -237,6 +236,13 @@ def _first_by(keys: Iterable[Ints | Flags]) -> int:
         if len(left) == 1:
             break
     return 0 if left is None else int(left[0])
+
+
+def _enough(best: Collision, done: int) -> bool:
+    """Whether nothing tells more, or what stores one value everywhere among ``done`` pairs and more."""
+    if best.same_warp:
+        return False
+    return not best.same_value or (best.sure and done >= budgets.JOINED_PAIRS)
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:
