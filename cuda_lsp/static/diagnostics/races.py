@@ -21,7 +21,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.comparing import Comparing
-from cuda_lsp.static.diagnostics.data_collisions import Reach, all_apart, data_collision, reach_of
+from cuda_lsp.static.diagnostics.data_collisions import Reach, all_apart, data_collision, reaches
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.diagnostics.overlapping import say_overlapping
@@ -273,12 +273,18 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
     places: dict[SourceRange, list[tuple[int, Access]]] = {}
     for numbered in enumerate(accesses):
         places.setdefault(numbered[1].site.range, []).append(numbered)
-    for one, other in combinations_with_replacement(places.values(), 2):
+    unknown = {place for place, found in places.items() if any(isinstance(a.offset, Data) for _, a in found)}
+    writes = {place for place, found in places.items() if any(a.mode.writes for _, a in found)}
+    reach = reaches(group.lanes, group.agent)
+    for both in combinations_with_replacement(places, 2):
+        if unknown.isdisjoint(both) or writes.isdisjoint(both):
+            continue
         if group.comparing.over(looks=0):
             break
+        one, other = (places[place] for place in both)
         if _at_once_apart([a for _, a in (one if one is other else (*one, *other))], group):
             continue
-        found = _doubtful_pair(trace, _pairs(one, other), group, path)
+        found = _doubtful_pair(trace, _pairs(one, other), reach, group, path)
         if found is None:
             continue
         a, b, doubt = found
@@ -312,27 +318,18 @@ def _at_once_apart(accesses: list[Access], group: Group) -> bool:
 
 
 def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:
-    """Those of which one address is data, in the order of execution; none where nobody writes."""
-    both = [a for _, a in (*one, *other)]
-    if not any(isinstance(a.offset, Data) for a in both) or not any(a.mode.writes for a in both):
-        return
+    """Those of which one address is data, in the order of execution."""
     for (i, a), (j, b) in combinations_with_replacement(one, 2) if one is other else product(one, other):
         if isinstance(a.offset, Data) or isinstance(b.offset, Data):
             yield (a, b) if i <= j else (b, a)
 
 
 def _doubtful_pair(
-    trace: Trace, pairs: Iterator[tuple[Access, Access]], group: Group, path: Path
-) -> tuple[Access, Access, Data] | None:
+    trace: Trace, pairs: Iterator[tuple[Access, Access]], reach: Callable[[Access], Reach], group: Group,
+    path: Path,
+) -> tuple[Access, Access, Data] | None:  # fmt: skip
     """The first that may meet, and what that depends on; None: none does, or the time is over."""
     between = group.between_blocks
-    reaches: dict[int, Reach] = {}  # each access is in as many pairs as a loop has rounds
-
-    def reach(access: Access) -> Reach:
-        if id(access) not in reaches:
-            reaches[id(access)] = reach_of(access, group.lanes, group.agent)
-        return reaches[id(access)]
-
     for a, b in pairs:
         if not conflicts.conflicting(a, b, not between) or not _compatible(trace, path, a, b, between):
             continue
