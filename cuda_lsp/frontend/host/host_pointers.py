@@ -10,7 +10,7 @@ import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from attrs import frozen
 
@@ -84,7 +84,7 @@ class HostPointers:
     ) -> None:
         self._text = text
         self._functions = functions
-        self._called = CalledPointers(text, functions, self, [(own, _told(t, own)) for t, own in headers])
+        self._called = CalledPointers(text, functions, self, [(own, _told(t)) for t, own in headers])
         self._elsewhere: Elsewhere | None = None  # what calls store is not asked of it
         self._named: dict[str, str] = {}  # where cursors stood, by names of their own
         self._structures: dict[str, list[Field] | None] = {}
@@ -408,9 +408,13 @@ class HostPointers:
         return body, self._braces.closing.get(body, at)
 
 
-def _told(text: HostText, functions: HostFunctions) -> Callable[[], CalledPointers]:
-    """Who tells what the functions of a header do, made when one of them is called."""
-    return cache(lambda: HostPointers(text, functions).called)
+def _told(text: HostText) -> Callable[[], CalledPointers]:
+    """Who tells what the functions of a header do: made when one is called, once for all who include it."""
+    return lambda: text.kept(_called_alone)
+
+
+def _called_alone(text: HostText) -> CalledPointers:
+    return HostPointers(text, text.kept(HostFunctions)).called
 
 
 def _parts(text: str) -> list[tuple[str | int, str]]:
