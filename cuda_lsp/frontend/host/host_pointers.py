@@ -86,6 +86,7 @@ class HostPointers:
         self._functions = functions
         self._called = CalledPointers(text, functions, self, [(own, _told(t)) for t, own in headers])
         self._elsewhere: Elsewhere | None = None  # what calls store is not asked of it
+        self._parts: tuple[int, Mapping[str, Sequence[str]]] = 0, {}
         self._named: dict[str, str] = {}  # where cursors stood, by names of their own
         self._structures: dict[str, list[Field] | None] = {}
         self._braces = text.braces
@@ -291,11 +292,19 @@ class HostPointers:
         for place, value in self._values.get(name, ()):
             if first <= place <= min(last, at):
                 yield from itertools.chain.from_iterable(map(_parts, self._called.returned(value)))
-        for field, values in self._values.items():
-            if field.startswith(f"{name}."):
-                yield from (
-                    (field.removeprefix(f"{name}."), v) for p, v in values if first <= p <= min(last, at)
-                )
+        for field in self._parts_of().get(name, ()):
+            values = self._values[f"{name}.{field}"]
+            yield from ((field, v) for p, v in values if first <= p <= min(last, at))
+
+    def _parts_of(self) -> Mapping[str, Sequence[str]]:
+        """What is said of parts of a name, ``a`` of ``a.b.c`` and ``a.b``: ``b.c``, ``c``."""
+        if self._parts[0] != len(self._values):  # calls and lists still add some
+            found: dict[str, list[str]] = {}
+            for key in self._values:
+                for dot in re.finditer(r"\.", key):
+                    found.setdefault(key[: dot.start()], []).append(key[dot.end() :])
+            self._parts = len(self._values), found
+        return self._parts[1]
 
     @property
     def called(self) -> CalledPointers:
