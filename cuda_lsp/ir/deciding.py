@@ -15,7 +15,8 @@ KERNEL = 0
 
 def deciding(statements: Iterable[ir.Stmt], barrier: SourceRange) -> list[Condition]:
     """The branches and loops around a barrier, and those that leave one of them before it; nearest first."""
-    return list(dict.fromkeys(_conditions(_way(statements, barrier))))
+    found = {id(c): c for c in _conditions(_way(statements, barrier))}  # to hash them would read them whole
+    return list(found.values())
 
 
 def only_returns_decide(

@@ -8,7 +8,8 @@ not in the slice and is never executed.  Nothing here depends on a launch.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from attrs import define, field, frozen
 
@@ -30,6 +31,7 @@ from cuda_lsp.ir.walk import (
     walk,
 )
 from cuda_lsp.model import Space
+from cuda_lsp.static.needs import Needs
 
 _ACCESSES = (ir.Load, ir.Store, ir.Atomic)
 
@@ -158,13 +160,14 @@ def slice_kernel(kernel: Kernel) -> Slice:
     _points_to(result)
     _written(result)
     _reached(result)
-    flow = _flow(result)
-    result.relevant = _closure(result, flow, None)
+    needs = Needs.of(result.statements, result.roots, result.reached)
+    result.relevant, result.modelled = _counting(result, needs, unwritten=True).closure()
     _structure(result, kernel.body)
     _defining(result)
+    for_races = cache(lambda: _counting(result, needs, unwritten=False))
     for s in result.statements:
         if isinstance(s, ir.Loop):
-            result.loops[id(s)] = _shape(result, flow, s)
+            result.loops[id(s)] = _shape(result, for_races, s)
     return result
 
 
@@ -204,94 +207,40 @@ def _reached(result: Slice) -> None:
     result.reached |= {a for a in shared if a.may_alias in groups}
 
 
-@frozen(eq=False)
-class _Flow:
-    """Who defines what: statements by the variable they assign, and stores by the array they may reach."""
-
-    assigning: Mapping[int, Sequence[Stmt]]
-    storing: Mapping[int, Sequence[ir.Store | ir.Atomic]]
-
-
-def _flow(result: Slice) -> _Flow:
-    assigning: dict[int, list[Stmt]] = {}
-    storing: dict[int, list[ir.Store | ir.Atomic]] = {}
-    for s in result.statements:
-        var = assigned(s)
-        if var is not None and isinstance(s, (ir.Assign, *_ACCESSES)):
-            assigning.setdefault(var.id, []).append(s)
-        if isinstance(s, (ir.Store, ir.Atomic)):
-            for array in result.roots(s.pointer) - result.reached:  # elsewhere other blocks may store, too
-                storing.setdefault(array.id, []).append(s)
-    return _Flow(assigning, storing)
-
-
 @define(eq=False)
-class _Needs:
-    """What reaches something that counts, followed back along ``flow`` until nothing is new."""
+class _Counting:
+    """What counts in a kernel: of each statement the variables in addresses, conditions and barriers.
 
-    result: Slice
-    flow: _Flow
-    relevant: set[int] = field(factory=set[int])
-    modelled: set[int] = field(factory=set[int])
-    """Arrays whose contents reach something relevant; the values stored there are relevant too."""
-    _expressions: set[int] = field(factory=set[int])  # id() of those that are needed
-    _pending: list[int] = field(factory=list[int])  # variables whose definitions were not looked at
-
-    def need(self, e: Expr) -> None:
-        if id(e) in self._expressions:
-            return
-        self._expressions.add(id(e))
-        for v in variables(e):
-            if v.id not in self.relevant:
-                self.relevant.add(v.id)
-                self._pending.append(v.id)
-
-    def model(self, arrays: Iterable[Array]) -> None:
-        for array in arrays:
-            if array.id not in self.modelled:
-                self.modelled.add(array.id)
-                for s in self.flow.storing.get(array.id, ()):
-                    for e in (s.value,) if isinstance(s, ir.Store) else s.operands:
-                        self.need(e)
-
-    def follow(self) -> None:
-        while self._pending:
-            for s in self.flow.assigning.get(self._pending.pop(), ()):
-                self._define(s)
-
-    def _define(self, s: Stmt) -> None:
-        if isinstance(s, ir.Assign):
-            self.need(s.value)
-        elif isinstance(s, _ACCESSES):
-            self.need(s.pointer)
-            if isinstance(s, ir.Load):
-                own = self.result.roots(s.pointer) - self.result.reached
-                self.model(a for a in own if a.space in (Space.SHARED, Space.LOCAL))
-
-
-def _closure(result: Slice, flow: _Flow, without: ir.Loop | None) -> set[int]:
-    """Variables that reach an address, a condition or a barrier (not the condition of ``without``).
-
-    ``without`` None also counts addresses of memory that nobody writes: they matter for coalescing,
-    never for races.
+    ``contents``: arrays whose contents count.
     """
-    needs = _Needs(result, flow)
+
+    needs: Needs
+    variables: list[tuple[Stmt, tuple[int, ...]]] = field(factory=list["tuple[Stmt, tuple[int, ...]]"])
+    contents: list[Array] = field(factory=list[Array])
+
+    def closure(self, without: ir.Loop | None = None) -> tuple[set[int], set[int]]:
+        """Variables that reach what counts, the condition of ``without`` aside, and arrays."""
+        own = (named for s, named in self.variables if s is not without)
+        return self.needs.followed(itertools.chain.from_iterable(own), self.contents)
+
+
+def _counting(result: Slice, needs: Needs, *, unwritten: bool) -> _Counting:
+    """``unwritten``: addresses of memory that nobody writes, too; they matter for coalescing alone."""
+    found = _Counting(needs)
     for s in result.statements:
+        counting: list[Expr] = []
         if isinstance(s, _ACCESSES):
-            roots = result.roots(s.pointer) if without is not None else set[Array]()
+            roots = set[Array]() if unwritten else result.roots(s.pointer)
             if not roots or any(tracked(result, a) for a in roots):
-                needs.need(s.pointer)
+                counting.append(s.pointer)
             if result.kernel.valued and isinstance(s, ir.Store):
-                needs.need(s.value)
-        elif s is not without and not isinstance(s, ir.Assign):
-            for e in used(s):
-                needs.need(e)
+                counting.append(s.value)
+        elif not isinstance(s, ir.Assign):
+            counting += used(s)
             if result.kernel.valued and isinstance(s, ir.Copy):
-                needs.model(a for a in result.roots(s.source) if a.space is Space.LOCAL)
-    needs.follow()
-    if without is None:
-        result.modelled = needs.modelled
-    return needs.relevant
+                found.contents += (a for a in result.roots(s.source) if a.space is Space.LOCAL)
+        found.variables += ((s, named) for named in map(needs.named, counting) if named)
+    return found
 
 
 def tracked(result: Slice, array: Array) -> bool:
@@ -375,7 +324,7 @@ def _defining(result: Slice) -> None:
             result.defining.add(id(definition[0]))
 
 
-def _shape(result: Slice, flow: _Flow, loop: ir.Loop) -> LoopShape:
+def _shape(result: Slice, counting: Callable[[], _Counting], loop: ir.Loop) -> LoopShape:
     within = list(inside(loop))
     local = {v.id for s in within if (v := assigned(s)) is not None and id(s) in result.defining}
     changed: dict[int, Var] = {}
@@ -393,7 +342,7 @@ def _shape(result: Slice, flow: _Flow, loop: ir.Loop) -> LoopShape:
     known = {loop.continue_label}.union(*(labels(s) for s in within))
     escapes = any(isinstance(s, ir.Leave) and s.label not in known for s in within)
     barrier = any(isinstance(s, (ir.Barrier, ir.Fence, ir.CommitCopies, ir.AwaitCopies)) for s in within)
-    beyond = _closure(result, flow, loop) if barrier and changed else set[int]()
+    beyond = counting().closure(loop)[0] if barrier and changed else set[int]()
     return LoopShape(
         carried=carried,
         updates=tuple(top) if single else None,

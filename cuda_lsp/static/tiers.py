@@ -270,7 +270,11 @@ class _Executions:
     def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
         """All that an execution tells."""
         accusing = self._accusing(trace)
-        return (*accusing, *self._told(trace, advice(self.settings)))
+        return (*accusing, *self.costs(trace))
+
+    def costs(self, trace: Trace) -> list[Diagnosis]:
+        """What an execution tells of the launch, accusing nobody."""
+        return self._told(trace, advice(self.settings))
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
         """What a launch shows to be wrong for every argument, ``wanted`` or not; conflicts if some are."""
@@ -344,12 +348,12 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
     trace = runs.under(launch, arguments) if arguments is not None else None
     if arguments is None or trace is None or trace.excluded:
         return []
-    every = runs.findings(trace)
-    # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's word.
-    found = [f for f in every if f.code is not Code.GLOBAL_RACE]
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
-        found = [f for f in found if f.code in _PERFORMANCE]
+        found = [f for f in runs.costs(trace) if f.code in _PERFORMANCE]
+    else:
+        # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's word.
+        found = [f for f in runs.findings(trace) if f.code is not Code.GLOBAL_RACE]
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example, runs.kernel) for finding in found]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Protocol
 
 from attrs import frozen
@@ -213,14 +214,18 @@ class CalledPointers:
 
     def _operated(self, text: str) -> Iterator[str]:
         """What an operator of an object's class makes: ``a[n]``, ``a + n``."""
-        for functions, told in self._known:
-            operators = told().classes.operators if functions.mention("operator") else ()
-            used = _OPERATED.match(text) if operators else None
-            for sign, owner, made in operators if used is not None else ():
-                if used is not None and sign == used[2] and made.takes(1) and self.is_of(used[1], owner.name):
-                    argument = used[3].removesuffix("]") if sign == "[" else used[3]
-                    callee = _Callee(made.parameters, made.body, made.end, owner, f"{used[1]}.")
-                    yield from told().values(callee, [argument.strip()])
+        used = _OPERATED.match(text) if self._operators else None
+        for told, (sign, owner, made) in self._operators if used is not None else ():
+            if used is not None and sign == used[2] and made.takes(1) and self.is_of(used[1], owner.name):
+                argument = used[3].removesuffix("]") if sign == "[" else used[3]
+                callee = _Callee(made.parameters, made.body, made.end, owner, f"{used[1]}.")
+                yield from told.values(callee, [argument.strip()])
+
+    @cached_property
+    def _operators(self) -> Sequence[tuple[CalledPointers, tuple[str, HostClass, Constructor]]]:
+        """The operators of all classes that are known."""
+        telling = (told() for functions, told in self._known if functions.mention("operator"))
+        return [(told, operator) for told in telling for operator in told.classes.operators]
 
     def _called(self, name: str, arguments: Sequence[str]) -> Iterator[tuple[CalledPointers, _Callee]]:
         """What a call without an object is of: a lambda of the file, else functions."""

@@ -129,6 +129,7 @@ class HostFunctions:
 
     def __init__(self, host: HostText) -> None:
         self._host = host
+        self._lent: tuple[tuple[HostFunctions, ...], Mapping[str, Sequence[int]]] | None = None
 
     @cached_property
     def _functions(self) -> Sequence[HostFunction]:
@@ -206,7 +207,16 @@ class HostFunctions:
         return self._uses.keys()
 
     def lent(self, known: Iterable[HostFunctions]) -> Mapping[str, Sequence[int]]:
-        """Where variables are passed to functions (of these texts) that may write to them, by name."""
+        """Where variables are passed to functions (of these texts) that may write to them, by name.
+
+        Constants and pointers of a file ask for the same texts.
+        """
+        texts = tuple(known)
+        if self._lent is None or self._lent[0] != texts:
+            self._lent = texts, self._passed_to(texts)
+        return self._lent[1]
+
+    def _passed_to(self, known: Sequence[HostFunctions]) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
         for function in (f for functions in known for f in functions._functions if f.references):
             for begin, opening, _ in self._uses.get(function.name, ()):

@@ -10,7 +10,7 @@ import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from attrs import frozen
 
@@ -84,8 +84,9 @@ class HostPointers:
     ) -> None:
         self._text = text
         self._functions = functions
-        self._called = CalledPointers(text, functions, self, [(own, _told(t, own)) for t, own in headers])
+        self._called = CalledPointers(text, functions, self, [(own, _told(t)) for t, own in headers])
         self._elsewhere: Elsewhere | None = None  # what calls store is not asked of it
+        self._parts: tuple[int, Mapping[str, Sequence[str]]] = 0, {}
         self._named: dict[str, str] = {}  # where cursors stood, by names of their own
         self._structures: dict[str, list[Field] | None] = {}
         self._braces = text.braces
@@ -291,11 +292,19 @@ class HostPointers:
         for place, value in self._values.get(name, ()):
             if first <= place <= min(last, at):
                 yield from itertools.chain.from_iterable(map(_parts, self._called.returned(value)))
-        for field, values in self._values.items():
-            if field.startswith(f"{name}."):
-                yield from (
-                    (field.removeprefix(f"{name}."), v) for p, v in values if first <= p <= min(last, at)
-                )
+        for field in self._parts_of().get(name, ()):
+            values = self._values[f"{name}.{field}"]
+            yield from ((field, v) for p, v in values if first <= p <= min(last, at))
+
+    def _parts_of(self) -> Mapping[str, Sequence[str]]:
+        """What is said of parts of a name, ``a`` of ``a.b.c`` and ``a.b``: ``b.c``, ``c``."""
+        if self._parts[0] != len(self._values):  # calls and lists still add some
+            found: dict[str, list[str]] = {}
+            for key in self._values:
+                for dot in re.finditer(r"\.", key):
+                    found.setdefault(key[: dot.start()], []).append(key[dot.end() :])
+            self._parts = len(self._values), found
+        return self._parts[1]
 
     @property
     def called(self) -> CalledPointers:
@@ -408,9 +417,13 @@ class HostPointers:
         return body, self._braces.closing.get(body, at)
 
 
-def _told(text: HostText, functions: HostFunctions) -> Callable[[], CalledPointers]:
-    """Who tells what the functions of a header do, made when one of them is called."""
-    return cache(lambda: HostPointers(text, functions).called)
+def _told(text: HostText) -> Callable[[], CalledPointers]:
+    """Who tells what the functions of a header do: made when one is called, once for all who include it."""
+    return lambda: text.kept(_called_alone)
+
+
+def _called_alone(text: HostText) -> CalledPointers:
+    return HostPointers(text, text.kept(HostFunctions)).called
 
 
 def _parts(text: str) -> list[tuple[str | int, str]]:

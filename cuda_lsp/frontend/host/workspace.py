@@ -52,12 +52,19 @@ class _File:
     text: str
     kernels: frozenset[str]
     sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
+    _launches: bool = field(init=False)
+
+    @_launches.default  # type: ignore[misc]
+    def _launches_itself(self) -> bool:
+        return may_launch(self.text)
 
     def may_launch(self, kernel: str) -> bool:
         """Whether the text names the kernel, or puts names together; by a macro of a header: hands it on."""
-        if may_launch(self.text):
+        if self._launches:
             return kernel in self.text or "##" in self.text
-        return re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
+        return (
+            kernel in self.text and re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
+        )
 
 
 class Workspace:
@@ -142,7 +149,7 @@ class _Ring:
         """Those that may call a function."""
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
-            texts = self._texts.items()
+            texts = ((path, text) for path, text in self._texts.items() if name in text)
             self._calling[name] = tuple(self._file(p, text) for p, text in texts if called.search(text))
         return self._calling[name]
 

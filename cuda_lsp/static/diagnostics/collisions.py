@@ -6,7 +6,7 @@ warp is decided on the pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -119,6 +119,7 @@ def _by_site_pairs(
     widths: dict[int, set[int]] = {}
     for n, a in zip(names, group.accesses, strict=True):
         widths.setdefault(number[n], set()).add(a.size)
+    constants = _constants(group.accesses, [number[n] for n in names])
     order = np.lexsort((rows.unit, site))
     sorted_rows = rows.taken(order)
     edges = np.searchsorted(site[order], np.arange(len(number) + 1))
@@ -131,16 +132,27 @@ def _by_site_pairs(
             if group.comparing.over():
                 raise TooManyPairs("comparing all pairs of sites takes too long")
             first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
-            found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
+            one = constants[p] is not None and constants[p] == constants[q]
+            found = _join(group, sorted_rows, first, second, unit_bytes, compatible, one)
             if found is not None:
                 result.append(found)
     return result
 
 
+def _constants(accesses: Sequence[Access], site: Sequence[int]) -> dict[int, tuple[int, int] | None]:
+    """The number that all accesses of a site store, behind its bytes; None: none, or more than one."""
+    found: dict[int, tuple[int, int] | None] = {}
+    for a, number in zip(accesses, site, strict=True):
+        stores = (a.size, a.stored) if a.mode is Mode.WRITE and isinstance(a.stored, int) else None
+        found[number] = stores if found.get(number, stores) == stores else None
+    return found
+
+
 def _join(
     group: Group, rows: Entries, first: slice, second: slice, unit_bytes: int,
-    compatible: Callable[[Access, Access], bool],
+    compatible: Callable[[Access, Access], bool], constant: bool,
 ) -> Collision | None:  # fmt: skip
+    """``constant``: all of them store one value."""
     units = rows.unit[second]
     start = np.searchsorted(units, rows.unit[first], "left")
     count = np.searchsorted(units, rows.unit[first], "right") - start
@@ -158,8 +170,7 @@ def _join(
         found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
         if found is not None and (best is None or _tells_more(found, best)):
             best = found
-        looked_on = not best.same_value or done >= budgets.JOINED_PAIRS if best is not None else False
-        if best is not None and not best.same_warp and best.sure and looked_on:
+        if best is not None and _enough(best, done, constant):
             return best
         done = int(edges[stop - 1])
     if best is None and done < total:
@@ -237,6 +248,13 @@ def _first_by(keys: Iterable[Ints | Flags]) -> int:
         if len(left) == 1:
             break
     return 0 if left is None else int(left[0])
+
+
+def _enough(best: Collision, done: int, constant: bool) -> bool:
+    """Whether nothing tells more, or what stores one value everywhere among ``done`` pairs and more."""
+    if best.same_warp:
+        return False
+    return not best.same_value or constant or (best.sure and done >= budgets.JOINED_PAIRS)
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:

@@ -6,7 +6,7 @@ bounds never overlap for different threads, or one thread alone executes both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from attrs import frozen
@@ -41,6 +41,18 @@ def reach_of(access: Access, lanes: slice, agent: Lanes) -> Reach:
         return Reach(agents, agent[active])
     low, high, whose = found
     return Reach(agents, whose, low, high, int(low.min()), int(high.max()))
+
+
+def reaches(lanes: slice, agent: Lanes) -> Callable[[Access], Reach]:
+    """``reach_of``, each access once: it is in pairs with many places, and as many as a loop has rounds."""
+    known: dict[int, Reach] = {}
+
+    def reach(access: Access) -> Reach:
+        if id(access) not in known:
+            known[id(access)] = reach_of(access, lanes, agent)
+        return known[id(access)]
+
+    return reach
 
 
 def data_collision(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -19,9 +20,10 @@ from cuda_lsp.ir import conflicts
 from cuda_lsp.model import RaceKind, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
+from cuda_lsp.static.diagnostics.before_parting import BeforeParting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.comparing import Comparing
-from cuda_lsp.static.diagnostics.data_collisions import Reach, all_apart, data_collision, reach_of
+from cuda_lsp.static.diagnostics.data_collisions import Reach, all_apart, data_collision, reaches
 from cuda_lsp.static.diagnostics.equal_addresses import meeting, same_value
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.diagnostics.overlapping import say_overlapping
@@ -72,9 +74,10 @@ def find_races(
     comparing = comparing or Comparing(budgets.COMPARING_AGAIN_S)
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
+    before = BeforeParting[Race]()
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
-        for race in _path_races(trace, path, merged_barrier, comparing):
+        for race in _path_races(trace, path, merged_barrier, comparing, before):
             between = _unmodelled_between(path, race)
             if between is not None:
                 trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
@@ -128,7 +131,9 @@ def _settled(trace: Trace, race: Race, paths: int) -> Race:
 # ---------------------------------------------------------------------------------------- groups
 
 
-def _path_races(trace: Trace, path: Path, merged: Site | None, comparing: Comparing) -> Iterator[Race]:
+def _path_races(
+    trace: Trace, path: Path, merged: Site | None, comparing: Comparing, before: BeforeParting[Race]
+) -> Iterator[Race]:
     by_array: dict[int, list[Access]] = defaultdict(list)
     for a in path.accesses:
         by_array[a.array.id].append(a)
@@ -143,7 +148,7 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, comparing: Compar
         if among_blocks and not reached and _all_apart(trace, accesses, comparing):
             continue
         for block in range(len(trace.blocks)):
-            yield from _within_block(trace, path, accesses, block, merge, comparing)
+            yield from _within_block(trace, path, accesses, block, merge, comparing, before)
         if among_blocks:
             yield from _between_blocks(trace, path, accesses, comparing)
 
@@ -173,8 +178,9 @@ def _interval_map(path: Path, merged: Site | None) -> Intervals:
 
 
 def _within_block(
-    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, comparing: Comparing
-) -> Iterator[Race]:
+    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, comparing: Comparing,
+    before: BeforeParting[Race],
+) -> Iterator[Race]:  # fmt: skip
     threads = trace.threads
     lanes = slice(block * threads, (block + 1) * threads)
     groups: dict[int, list[Access]] = defaultdict(list)
@@ -192,13 +198,11 @@ def _within_block(
         if comparing.over():
             trace.not_decided(f"array {distinct[0].array.name}: comparing all accesses takes too long")
             return
-        known = [a for a in distinct if not isinstance(a.offset, Data)]
         group = Group(
-            known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
+            _known_places(distinct), lanes, np.arange(threads), False, threads, trace.warp_synchronous,
             trace.gpu.warp_size, comparing, trace.equal, path if path.orders else None,
         )  # fmt: skip
-        yield from _known(trace, group, path)
-        yield from _unknown(trace, distinct, group, path)
+        yield from before.of(path, block, distinct, partial(_in_group, trace, distinct, group, path))
 
 
 def _between_blocks(trace: Trace, path: Path, accesses: list[Access], comparing: Comparing) -> Iterator[Race]:
@@ -228,10 +232,9 @@ def _among(
         intervals[interval_of(a)].append(a)
     for members in intervals.values():
         distinct = _distinct(members)
-        known = [a for a in distinct if not isinstance(a.offset, Data)]
+        known = _known_places(distinct)
         group = Group(known, lanes, agent, True, trace.threads, False, comparing=comparing, equal=trace.equal)
-        yield from _known(trace, group, path)
-        yield from _unknown(trace, distinct, group, path)
+        yield from _in_group(trace, distinct, group, path)
 
 
 def _distinct(members: list[Access], phases: bool = False) -> list[Access]:
@@ -242,6 +245,15 @@ def _distinct(members: list[Access], phases: bool = False) -> list[Access]:
     every = phases or any(a.drawn is not None for a in members)
     found = {(a.signature, a.sequence if every else 0): a for a in reversed(members)}
     return list(found.values())[::-1]
+
+
+def _known_places(accesses: list[Access]) -> list[Access]:
+    return [a for a in accesses if not isinstance(a.offset, Data)]
+
+
+def _in_group(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
+    yield from _known(trace, group, path)
+    yield from _unknown(trace, accesses, group, path)
 
 
 def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
@@ -270,15 +282,13 @@ def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
 
 def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
     """Pairs of which one address is data; each pair of sites once."""
-    places: dict[SourceRange, list[tuple[int, Access]]] = {}
-    for numbered in enumerate(accesses):
-        places.setdefault(numbered[1].site.range, []).append(numbered)
-    for one, other in combinations_with_replacement(places.values(), 2):
+    reach = reaches(group.lanes, group.agent)
+    for one, other in _places(accesses):
         if group.comparing.over(looks=0):
             break
         if _at_once_apart([a for _, a in (one if one is other else (*one, *other))], group):
             continue
-        found = _doubtful_pair(trace, _pairs(one, other), group, path)
+        found = _doubtful_pair(trace, _pairs(one, other), reach, group, path)
         if found is None:
             continue
         a, b, doubt = found
@@ -311,28 +321,33 @@ def _at_once_apart(accesses: list[Access], group: Group) -> bool:
     return all_apart(accesses, group.lanes, group.agent)
 
 
-def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:
-    """Those of which one address is data, in the order of execution; none where nobody writes."""
-    both = [a for _, a in (*one, *other)]
-    if not any(isinstance(a.offset, Data) for a in both) or not any(a.mode.writes for a in both):
+def _places(accesses: list[Access]) -> Iterator[tuple[list[tuple[int, Access]], list[tuple[int, Access]]]]:
+    """The numbered accesses of two places, or of one twice, where an address is data and somebody writes."""
+    unknown = {a.site.range for a in accesses if isinstance(a.offset, Data)}
+    if not unknown:
         return
+    writes = {a.site.range for a in accesses if a.mode.writes}
+    places: dict[SourceRange, list[tuple[int, Access]]] = {}
+    for number, a in enumerate(accesses):
+        places.setdefault(a.site.range, []).append((number, a))
+    for one, other in combinations_with_replacement(places, 2):
+        if not unknown.isdisjoint((one, other)) and not writes.isdisjoint((one, other)):
+            yield places[one], places[other]
+
+
+def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:
+    """Those of which one address is data, in the order of execution."""
     for (i, a), (j, b) in combinations_with_replacement(one, 2) if one is other else product(one, other):
         if isinstance(a.offset, Data) or isinstance(b.offset, Data):
             yield (a, b) if i <= j else (b, a)
 
 
 def _doubtful_pair(
-    trace: Trace, pairs: Iterator[tuple[Access, Access]], group: Group, path: Path
-) -> tuple[Access, Access, Data] | None:
+    trace: Trace, pairs: Iterator[tuple[Access, Access]], reach: Callable[[Access], Reach], group: Group,
+    path: Path,
+) -> tuple[Access, Access, Data] | None:  # fmt: skip
     """The first that may meet, and what that depends on; None: none does, or the time is over."""
     between = group.between_blocks
-    reaches: dict[int, Reach] = {}  # each access is in as many pairs as a loop has rounds
-
-    def reach(access: Access) -> Reach:
-        if id(access) not in reaches:
-            reaches[id(access)] = reach_of(access, group.lanes, group.agent)
-        return reaches[id(access)]
-
     for a, b in pairs:
         if not conflicts.conflicting(a, b, not between) or not _compatible(trace, path, a, b, between):
             continue

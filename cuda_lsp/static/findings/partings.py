@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import lru_cache
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
 from cuda_lsp.ir.deciding import Condition, deciding, only_returns_decide
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.model import Site, SourceRange
+from cuda_lsp.static import budgets
 
 _OF_A_THREAD = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE)
 _MOST = 3
@@ -63,6 +65,7 @@ def only_leavers_miss(kernel: ir.Kernel, barrier: Site) -> bool:
     return only_returns_decide(kernel.body, barrier.range, parts)
 
 
+@lru_cache(maxsize=budgets.KEPT_FACTS)  # each barrier that threads miss asks
 def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:
     """Variables whose values hang on the thread: by what they are made of, where they are loaded from, or in
     which branch they are set.
@@ -80,6 +83,7 @@ def _varying(kernel: ir.Kernel) -> frozenset[ir.Var]:
     return frozenset(varying)
 
 
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def _unknown(kernel: ir.Kernel) -> frozenset[ir.Var]:
     """Variables that are set to what nobody knows, or where that decides."""
     found: set[ir.Var] = set()
