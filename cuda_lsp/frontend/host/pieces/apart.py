@@ -1,0 +1,212 @@
+"""How far the pointers that a launch passes lie apart, as following its function up to there tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_functions import HostFunction
+from cuda_lsp.frontend.host.pieces import statements
+from cuda_lsp.frontend.host.pieces.calls import valued
+from cuda_lsp.frontend.host.pieces.machine import Frame, Machine, NotUnderstood, Unit, declared_type
+from cuda_lsp.frontend.host.pieces.operators import divided_evenly, size
+from cuda_lsp.frontend.host.pieces.syntax import Node, NotRead, expression
+from cuda_lsp.frontend.host.pieces.values import Cell, Nobody, Object, Place, Size, Value, constant
+from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.statements import NoStatement
+from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
+from cuda_lsp.frontend.host.text import whole_arguments
+
+_CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?[({]")
+_MOVES = re.compile(r"\*\s?\)|_cast\s?<[^<>]*\*\s?>|[-+]=")
+_SIZE = "sizeof("
+
+
+@frozen
+class Followed:
+    """What the arguments of a launch are worth, and what is known of the numbers in them."""
+
+    values: tuple[Value, ...]
+    machine: Machine
+
+
+def followed(
+    units: Sequence[Unit], integer: Callable[[str], int | None], arguments: Sequence[str], at: int
+) -> Followed | None:
+    """What arguments are worth at a place of the first text; None: the way there is not understood."""
+    unit = units[0]
+    function = unit.functions.around(at)
+    if function is None or unit.functions.jumps(function) or not _hands_out(units, function, arguments, at):
+        return None
+    owner = unit.classes.of(function)
+    this = Cell(Object("this", owner.name)) if owner is not None else None
+    m = Machine(units, integer, at, Frame(unit, [{}], this, owner))
+    plain = unit.text.plain
+    for text in whole_arguments(plain[function.opening + 1 : function.closing]):
+        made = declared_type(text)
+        if made is not None:
+            m.frame.scopes[0][made[1]] = Cell(m.initial(made[1], made[0]), made[0])
+            m.buffers.add(made[1])
+    try:
+        statements.block(m, function.body + 1, function.end)
+    except statements.Arrived:
+        m.frame.scopes[:] = m.there
+        m.frame.origin = -1
+        return Followed(tuple(_worth(m, arguments)), m)
+    except (statements.Left, statements.Returned, NotUnderstood, NoStatement, NotRead):
+        pass
+    return None
+
+
+def _hands_out(units: Sequence[Unit], function: HostFunction, arguments: Sequence[str], at: int) -> bool:
+    """Whether the way to the launch calls anything that is known, casts pointers, or moves anything."""
+    text = units[0].text.plain[function.body : at] + ",".join(arguments)
+    if _MOVES.search(text):
+        return True
+    names = {match[1] for match in _CALL.finditer(text)}
+    return any(
+        name in unit.classes.named or any(True for _ in unit.functions.named(name))
+        for unit in units
+        for name in names
+    ) or "[&" in text or "[=" in text  # fmt: skip
+
+
+def _worth(m: Machine, arguments: Sequence[str]) -> list[Value]:
+    nodes: list[Node | None] = []
+    for text in arguments:
+        try:
+            nodes.append(expression(text))
+        except NotRead:
+            nodes.append(None)
+    known = [node for node in nodes if node is not None]
+    mark = len(m.changed)
+    found = [_one(m, node) if node is not None else Nobody("") for node in nodes]
+    if len(m.changed) == mark:
+        return found
+    m.undone(mark)
+    try:
+        values = iter(valued(m, known))
+    except (NotUnderstood, NotRead, statements.Left, NoStatement):
+        return [Nobody("") for _ in nodes]
+    return [next(values) if node is not None else Nobody("") for node in nodes]
+
+
+def _one(m: Machine, node: Node) -> Value:
+    mark = len(m.changed)
+    try:
+        (value,) = valued(m, [node])
+    except (NotUnderstood, NotRead, statements.Left, NoStatement):
+        m.undone(mark)
+        return Nobody("")
+    return value
+
+
+def refined(
+    found: Mapping[int, SharedBuffer], of: Followed, texts: Sequence[str]
+) -> Mapping[int, SharedBuffer]:
+    """``found`` with what following the host tells besides."""
+    made = {
+        position: buffer
+        for position, buffer in found.items()
+        if buffer.offset is not None
+        or buffer.pieces
+        or not isinstance(buffer.first, int)
+        or not _are_two(of, buffer.first, position)
+    }
+    roots: dict[str, tuple[int, Place]] = {}
+    terms = _terms(of)
+    for position, value in enumerate(of.values):
+        if not isinstance(value, Place):
+            continue
+        first, begin = roots.setdefault(value.root, (position, value))
+        if first == position or texts[first] == texts[position]:
+            continue
+        known = found.get(position)
+        told = _between(of.machine, begin, value, first, terms)
+        if (
+            (known is None and first not in found)
+            or (known is not None and known.first == first and told.offset is not None)
+            or (known is not None and known.first == first and known.offset is None and told.pieces)
+        ):
+            made[position] = told
+    return made
+
+
+def _are_two(of: Followed, one: int, other: int) -> bool:
+    """Whether two arguments are followed to buffers of their own."""
+    if max(one, other) >= len(of.values):
+        return False
+    first, second = of.values[one], of.values[other]
+    both = isinstance(first, Place) and isinstance(second, Place) and first.root != second.root
+    return both and all(isinstance(v, Place) and of.machine.is_buffer(v.root) for v in (first, second))
+
+
+def _terms(of: Followed) -> list[Term]:
+    """The integers among the arguments."""
+    found: list[Term] = []
+    for position, value in enumerate(of.values):
+        whole = size(value) if isinstance(value, Size | Nobody) else None
+        product = product_of(whole) if whole else None
+        if product is not None and product[1] != ("",):
+            found.append(Term(f"#{position}", *product))
+    return found
+
+
+def _between(m: Machine, one: Place, other: Place, first: int, terms: Sequence[Term]) -> SharedBuffer:
+    """How far a place begins behind another one of its buffer."""
+    if one.base != other.base:
+        return SharedBuffer(first, None)
+    apart = added(other.offset, one.offset, -1)
+    unit = m.size_of(other.type)
+    elements = divided_evenly(apart, unit)
+    if elements is not None:
+        told = _formula(m, elements, terms)
+        if told is not None:
+            known = constant(unit) if unit is not None else None
+            return SharedBuffer(first, told, unit=known)
+    told = _formula(m, apart, terms)
+    if told is not None:
+        return SharedBuffer(first, told, unit=1)
+    alike = one.type == other.type
+    return SharedBuffer(first, None, pieces=_are_pieces(m, apart, 2 if alike else 1))
+
+
+def _formula(m: Machine, value: Polynomial, terms: Sequence[Term]) -> Formula | None:
+    alone = {term.names[0]: term.name for term in reversed(terms) if (term.factor, len(term.names)) == (1, 1)}
+    if all(name in alone for names in value for name in names):
+        renamed = {tuple(sorted(str(alone[n]) for n in names)): factor for names, factor in value.items()}
+        return formula(renamed)
+    inner: list[Term] = []
+    for name in {name for names in value for name in names}:
+        divided = m.quotients.known.get(name)
+        part = _formula(m, divided[0], terms) if divided is not None else None
+        if divided is not None and part is not None:
+            inner.append(Term(("/", part, divided[1]), 1, (name,)))
+    return sum_of(value, [*terms, *inner])
+
+
+def _are_pieces(m: Machine, apart: Polynomial, least: int) -> bool:
+    """Whether sizes are between the two, products of at least so many; their signs agree.
+
+    Sizes that variables have still: of what they were nobody knows what a launch has to do with it.
+    """
+    ahead = {factor > 0 for factor in apart.values()}
+    held = m.held_names()
+    return len(ahead) == 1 and all(_degree(m, names, held) >= least for names in apart)
+
+
+def _degree(m: Machine, names: Sequence[str], held: frozenset[str]) -> int:
+    """How many sizes are multiplied; 0: one of them is no variable's any more."""
+    total = 0
+    for name in names:
+        divided = m.quotients.known.get(name)
+        inner = [_degree(m, product, held) for product in divided[0] if product] if divided else []
+        if name.startswith(_SIZE):
+            continue
+        if (not inner and name not in held) or 0 in inner:
+            return 0
+        total += min(inner, default=1)
+    return total
