@@ -12,7 +12,7 @@ from cuda_lsp.frontend.host.host_classes import HostClasses
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.passed_fields import PassedFields
-from cuda_lsp.frontend.host.pieces.machine import Unit
+from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.text import host_text
 from cuda_lsp.model import Position, Site, SourceRange

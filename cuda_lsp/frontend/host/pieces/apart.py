@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.host_functions import HostFunction
+from cuda_lsp.frontend.host.host_pointers import Held
+from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.pieces import statements
 from cuda_lsp.frontend.host.pieces.calls import valued
-from cuda_lsp.frontend.host.pieces.machine import Frame, Machine, NotUnderstood, Unit, declared_type
+from cuda_lsp.frontend.host.pieces.machine import Frame, Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.operators import divided_evenly, size
 from cuda_lsp.frontend.host.pieces.syntax import Node, NotRead, expression
+from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import Cell, Nobody, Object, Place, Size, Value, constant
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
@@ -21,7 +23,13 @@ from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
 from cuda_lsp.frontend.host.text import whole_arguments
 
 _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?[({]")
-_MOVES = re.compile(r"\*\s?\)|_cast\s?<[^<>]*\*\s?>|[-+]=")
+_VARIABLE = re.compile(r"\A[A-Za-z_][\w.\[\]>-]*\Z")
+_PLAIN_CALL = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?\(")
+_ALLOCATES = frozenset({"malloc", "calloc", "static_cast", "reinterpret_cast", "const_cast", "sizeof"})
+_MOVES = frozenset({"exchange", "swap", "ref"})
+_MOST_STEPS = 4
+"""Variables looked through."""
+_REACHES = re.compile(r"[*&](?!\s?(?:const\s?)?\()")
 _SIZE = "sizeof("
 
 
@@ -39,17 +47,19 @@ def followed(
     """What arguments are worth at a place of the first text; None: the way there is not understood."""
     unit = units[0]
     function = unit.functions.around(at)
-    if function is None or unit.functions.jumps(function) or not _hands_out(units, function, arguments, at):
+    if function is None or unit.functions.jumps(function):
         return None
     owner = unit.classes.of(function)
     this = Cell(Object("this", owner.name)) if owner is not None else None
     m = Machine(units, integer, at, Frame(unit, [{}], this, owner))
+    m.left = min(m.left, unit.left)
     plain = unit.text.plain
     for text in whole_arguments(plain[function.opening + 1 : function.closing]):
         made = declared_type(text)
         if made is not None:
             m.frame.scopes[0][made[1]] = Cell(m.initial(made[1], made[0]), made[0])
             m.buffers.add(made[1])
+    begun = m.left
     try:
         statements.block(m, function.body + 1, function.end)
     except statements.Arrived:
@@ -58,20 +68,43 @@ def followed(
         return Followed(tuple(_worth(m, arguments)), m)
     except (statements.Left, statements.Returned, NotUnderstood, NoStatement, NotRead):
         pass
+    finally:
+        unit.left -= begun - m.left
     return None
 
 
-def _hands_out(units: Sequence[Unit], function: HostFunction, arguments: Sequence[str], at: int) -> bool:
-    """Whether the way to the launch calls anything that is known, casts pointers, or moves anything."""
-    text = units[0].text.plain[function.body : at] + ",".join(arguments)
-    if _MOVES.search(text):
+def is_doubtful(
+    found: Mapping[int, SharedBuffer],
+    units: Sequence[Unit],
+    arguments: Sequence[str],
+    held: Callable[[str], Held | None],
+) -> bool:
+    """Whether following the host may tell more than its variables do: a distance, or what a call returns."""
+    if any(buffer.offset is None for buffer in found.values()):
         return True
-    names = {match[1] for match in _CALL.finditer(text)}
+    lambdas = lambdas_of(units[0].text)
+    texts = [*arguments]
+    for _ in range(_MOST_STEPS):
+        names = {match[1] for text in texts for match in _CALL.finditer(text)}
+        if any(n in lambdas or n in _MOVES or any(_makes_pointers(u, n) for u in units) for n in names):
+            return True
+        known = [held(text.strip()) for text in texts if _VARIABLE.match(text.strip())]
+        texts = [value for each in known if each is not None for value in each.values]
+        if any(match[1] not in _ALLOCATES for text in texts for match in _PLAIN_CALL.finditer(text)):
+            return True
+    return False
+
+
+def _makes_pointers(unit: Unit, name: str) -> bool:
+    """Whether it is a class with pointers, or a function that returns some, or moves its caller's."""
+    if name in unit.classes.named:
+        return bool(unit.classes.named[name].pointers)
     return any(
-        name in unit.classes.named or any(True for _ in unit.functions.named(name))
-        for unit in units
-        for name in names
-    ) or "[&" in text or "[=" in text  # fmt: skip
+        owner.pointers
+        if function.member and (owner := unit.classes.of(function)) is not None
+        else _REACHES.search(unit.head_of(function)) is not None
+        for function in unit.functions.named(name)
+    )
 
 
 def _worth(m: Machine, arguments: Sequence[str]) -> list[Value]:
@@ -104,9 +137,7 @@ def _one(m: Machine, node: Node) -> Value:
     return value
 
 
-def refined(
-    found: Mapping[int, SharedBuffer], of: Followed, texts: Sequence[str]
-) -> Mapping[int, SharedBuffer]:
+def refined(found: Mapping[int, SharedBuffer], of: Followed) -> Mapping[int, SharedBuffer]:
     """``found`` with what following the host tells besides."""
     made = {
         position: buffer
@@ -116,23 +147,25 @@ def refined(
         or not isinstance(buffer.first, int)
         or not _are_two(of, buffer.first, position)
     }
-    roots: dict[str, tuple[int, Place]] = {}
+    begun: dict[str, tuple[int, Place]] = {}
     terms = _terms(of)
     for position, value in enumerate(of.values):
-        if not isinstance(value, Place):
+        if not isinstance(value, Place) or (value.type is None and value.root not in begun):
             continue
-        first, begin = roots.setdefault(value.root, (position, value))
-        if first == position or texts[first] == texts[position]:
+        first, begin = begun.setdefault(value.root, (position, value))
+        if first == position:
             continue
-        known = found.get(position)
         told = _between(of.machine, begin, value, first, terms)
-        if (
-            (known is None and first not in found)
-            or (known is not None and known.first == first and told.offset is not None)
-            or (known is not None and known.first == first and known.offset is None and told.pieces)
-        ):
+        known = found.get(position)
+        if known is None and first in found:
+            made[position] = SharedBuffer(found[first].first, None)
+        elif known is None or (known.first == first and _tells_more(told, known)):
             made[position] = told
     return made
+
+
+def _tells_more(told: SharedBuffer, known: SharedBuffer) -> bool:
+    return told.offset is not None or (told.pieces and known.offset is None)
 
 
 def _are_two(of: Followed, one: int, other: int) -> bool:
@@ -140,8 +173,9 @@ def _are_two(of: Followed, one: int, other: int) -> bool:
     if max(one, other) >= len(of.values):
         return False
     first, second = of.values[one], of.values[other]
-    both = isinstance(first, Place) and isinstance(second, Place) and first.root != second.root
-    return both and all(isinstance(v, Place) and of.machine.is_buffer(v.root) for v in (first, second))
+    if not isinstance(first, Place) or not isinstance(second, Place) or first.root == second.root:
+        return False
+    return all(v.base == v.root and of.machine.is_buffer(v.root) for v in (first, second))
 
 
 def _terms(of: Followed) -> list[Term]:

@@ -10,7 +10,7 @@ from attrs import evolve
 from cuda_lsp.frontend.host.host_classes import Constructor, HostClass
 from cuda_lsp.frontend.host.host_functions import HostFunction
 from cuda_lsp.frontend.host.pieces import evaluation, statements
-from cuda_lsp.frontend.host.pieces.machine import Frame, Known, Machine, NotUnderstood, Unit, declared_type
+from cuda_lsp.frontend.host.pieces.machine import Frame, Known, Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.operators import size
 from cuda_lsp.frontend.host.pieces.syntax import (
     Called,
@@ -23,6 +23,7 @@ from cuda_lsp.frontend.host.pieces.syntax import (
     Type,
     arguments,
 )
+from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Cell,
@@ -40,7 +41,7 @@ from cuda_lsp.frontend.host.text import whole_arguments
 LAUNCH = "launched__"
 _ALLOCATES = re.compile(r"\A(?:cu|cuda|hip)Malloc\w*\Z|\AcudaMallocAsync\Z")
 _ALIGNED_TO = 256
-_SAME = frozenset({"std::move", "move", "std::forward", "forward", "std::as_const", "std::ref", "ref"})
+_SAME = frozenset({"std::move", "move", "std::forward", "forward", "std::as_const"})
 _MADE = frozenset({"std::make_unique", "make_unique", "std::make_shared", "make_shared"})
 _TUPLES = frozenset(
     {"std::make_pair", "make_pair", "std::make_tuple", "make_tuple", "std::pair", "std::tuple"}
@@ -53,8 +54,8 @@ _NO_GETTER = re.compile(
     r"\A(?:(?:get_?)?[Nn]ext|take|pop|alloc|make|create|acquire|new|fresh|clone|copy|release|request|push|draw)"
 )
 _DEEPEST = 8
+_LITERAL = re.compile(r"\A(?:\d\w*|nullptr|NULL|true|false)\Z")
 _REFERENCE = re.compile(r"&\s?(?:\w+(?:<[^<>]*>)?\s?::\s?){0,3}\Z")
-_VIRTUAL = re.compile(r"\bvirtual\b[^;{}]*\Z")
 
 Result = tuple[Value, Cell | None]
 
@@ -72,6 +73,9 @@ def called(m: Machine, node: Called) -> Result:
         return evaluation.evaluated(m, node.arguments[1]), None
     if name in _SAME and len(node.arguments) == 1:
         return evaluation.evaluated(m, node.arguments[0]), evaluation.cell_of(m, node.arguments[0])
+    if name in ("std::ref", "ref", "std::addressof") and len(node.arguments) == 1:
+        of = evaluation.cell_of(m, node.arguments[0])
+        return Address(of) if of is not None else Nobody(m.fresh(name)), None
     if name in _MADE:
         type_ = Reader(function.template).type()
         if type_ is None:
@@ -109,7 +113,12 @@ def _by_name(m: Machine, function: Name, given: Sequence[Node]) -> Result:
     if _ALLOCATES.match(name) and values:
         return _allocated(m, values[0]), None
     if not _HARMLESS.match(name):
-        if this is not None and owner is not None and name == last and f"{name}(" in _declared_in(owner, m):
+        if (
+            this is not None
+            and owner is not None
+            and name == last
+            and f"{name}(" in _declared_in(owner, m.frame.unit)
+        ):
             m.forget(this)  # a member function whose text is somewhere else
         lend(m, given, values)
         m.forget_globals()
@@ -120,8 +129,8 @@ def _by_name(m: Machine, function: Name, given: Sequence[Node]) -> Result:
     return Nobody(m.fresh(f"{name}()")), None
 
 
-def _declared_in(owner: HostClass, m: Machine) -> str:
-    return m.frame.unit.text.plain[owner.begin : owner.end].replace(" (", "(")
+def _declared_in(owner: HostClass, unit: Unit) -> str:
+    return unit.text.plain[owner.begin : owner.end].replace(" (", "(")
 
 
 def _allocated(m: Machine, value: Value) -> Value:
@@ -140,11 +149,10 @@ def lend(m: Machine, given: Sequence[Node], values: Sequence[Value]) -> None:
     """What a function that nobody knows may write to: what it gets the address of, and objects."""
     for node, value in zip(given, values, strict=False):
         if isinstance(value, Address):
-            m.forget(value.cell)
+            m.lend(value.cell)
         elif isinstance(value, Object):
             cell = evaluation.cell_of(m, node) if not isinstance(node, Called) else None
-            if cell is not None:
-                m.forget(cell)
+            m.lend(cell if cell is not None else Cell(value))
         elif isinstance(value, Lambda):
             raise NotUnderstood("a lambda that is handed on")
 
@@ -220,7 +228,12 @@ def _of_nobody(
     m: Machine, this: Cell, of: Object, name: str, values: Sequence[Value], given: Sequence[Node]
 ) -> Result:
     """A member function of whose text nothing is known: one without arguments tells what is there."""
-    if not values and not _NO_GETTER.match(name):
+    known = m.class_of(Type(of.type)) if of.type else None
+    if known is not None and not known[0].leaves_alone(known[1], name):
+        m.lend(this)  # its text is somewhere else
+        lend(m, given, values)
+        return Nobody(m.fresh(f"{name}()")), None
+    if not values and not of.fields and not _NO_GETTER.match(name):
         return Nobody(f"{of.name}.{name}()"), None
     lend(m, given, values)
     sizes = [size(value) for value in values]
@@ -250,11 +263,14 @@ def _executed(
     (one,) = chosen
     plain, function = one.unit.text.plain, one.function
     at = plain.rfind(function.name, 0, function.opening)
-    if _VIRTUAL.search(plain, max(0, at - 100), at) or one.unit.functions.jumps(function):
+    virtual = one.owner is not None and one.unit.is_virtual(one.owner, function.name)
+    if virtual or one.unit.functions.jumps(function):
         raise NotUnderstood(function.name)
     declared = whole_arguments(plain[function.opening + 1 : function.closing])
     frame = Frame(one.unit, [{}], this, one.owner)
     frame.reference = _REFERENCE.search(plain, max(0, at - 60), at) is not None
+    if one.owner is not None and this is not None and isinstance(this.value, Object):
+        frame.templates.update(m.bindings(one.unit, one.owner, this.value.type))
     _bind_types(m, frame, function, template)
     _bind(m, frame, declared, given, function.template)
     return _run(m, frame, function.body, function.end)
@@ -286,7 +302,8 @@ def _bind(
         type_, name = made
         if position >= len(given):
             default = text.partition("=")[2].strip()
-            value, cell = evaluation.text_value(m, default) if default else Nobody(m.fresh(name)), None
+            known = evaluation.text_value(m, default) if _LITERAL.match(default) else Nobody(m.fresh(name))
+            value, cell = known, None
         else:
             value, node = values[position], given[position]
             cell = evaluation.cell_of(m, node) if type_.reference and not isinstance(node, Called) else None
@@ -309,8 +326,8 @@ def _deduce(frame: Frame, type_: Type, value: Value) -> None:
 def _called_value(m: Machine, value: Value, given: Sequence[Node]) -> Result:
     if not isinstance(value, Lambda) or len(m.frames) > _DEEPEST:
         raise NotUnderstood("what is called")
-    unit = next((f.unit for f in m.frames if any(s is value.scopes[0] for s in f.scopes)), m.frames[0].unit)
-    frame = Frame(unit, [*value.scopes, {}], value.this, m.frames[0].owner if value.this else None)
+    unit = value.unit
+    frame = Frame(unit, [*value.scopes, {}], value.this, value.owner)
     frame.templates = dict(m.frame.templates)
     own = Frame(unit, [{}])
     _bind(m, own, whole_arguments(value.parameters), given)
@@ -342,22 +359,30 @@ def constructed(m: Machine, type_: Type, given: Sequence[Node]) -> Value:
         valued(m, given)
         return Nobody(m.fresh(type_.name))
     unit, owner = known
-    if len(given) == 1 and not any(c.takes(1) for c in unit.classes.constructors(owner.name)):
+    if len(given) == 1:
+        mark = len(m.changed)
         value = evaluation.evaluated(m, given[0])
-        if isinstance(value, Object) and value.type == owner.name:
+        if isinstance(value, Object) and value.type.partition("<")[0] == owner.name:
             return copied(value)
-    made = Cell(Object(m.fresh(owner.name), owner.name), Type(owner.name))
+        m.undone(mark)
+    made = Cell(Object(m.fresh(owner.name), type_.name), Type(type_.name))
     _begin(m, unit, owner, made)
     own = unit.classes.constructors(owner.name)
     fitting = [c for c in own if c.takes(len(given)) and _suits(m, c, given)]
     if len(fitting) == 1:
         _construct(m, unit, owner, made, fitting[0], given)
-    elif given or own:
-        if not given and not any(c.takes(0) for c in own):
-            return made.value
-        if len(own) != 0 or f"{owner.name}(" in _declared_in(owner, m):
-            raise NotUnderstood(owner.name)
+    elif own or (given and f"{owner.name}(" in _declared_in(owner, unit)):
+        raise NotUnderstood(owner.name)
+    else:
         _listed(m, unit, owner, made, [(None, node) for node in given])
+    return _finished(unit, owner, made)
+
+
+def _finished(unit: Unit, owner: HostClass, made: Cell) -> Value:
+    """An object; of one that does something to others when it ends nobody knows when. Raises NotUnderstood."""
+    fields = made.value.fields.values() if isinstance(made.value, Object) else ()
+    if unit.is_destroyed(owner) and any(isinstance(cell.value, Address | Nobody) for cell in fields):
+        raise NotUnderstood(f"~{owner.name}")
     return made.value
 
 
@@ -383,6 +408,8 @@ def _construct(
 ) -> None:
     plain = unit.text.plain
     frame = Frame(unit, [{}], made, owner)
+    if isinstance(made.value, Object):
+        frame.templates.update(m.bindings(unit, owner, made.value.type))
     closing = plain.rfind(")", 0, constructor.body)
     opening = _opening_of(unit, owner, constructor, closing)
     declared = whole_arguments(plain[opening + 1 : unit.text.closing(opening)])
@@ -418,15 +445,10 @@ def _initialise(m: Machine, cell: Cell, text: str) -> None:
     except NotRead as error:
         raise NotUnderstood(text) from error
     known = m.class_of(cell.type)
-    if cell.type is not None and cell.type.reference and len(parts) == 1:
-        of = evaluation.cell_of(m, parts[0])
-        if of is None:
-            raise NotUnderstood(text)
-        m.put(cell, Address(of))
-    elif known is not None and cell.type is not None and not cell.type.pointers and len(parts) != 1:
+    if known is not None and cell.type is not None and not cell.type.pointers and len(parts) != 1:
         m.put(cell, constructed(m, cell.type, parts))
     elif len(parts) == 1:
-        m.write(cell, copied(evaluation.evaluated(m, parts[0])))
+        _store(m, cell, parts[0])
     elif not parts:
         m.write(cell, None if cell.type is not None and cell.type.pointers else Size({}))
     else:
@@ -435,19 +457,19 @@ def _initialise(m: Machine, cell: Cell, text: str) -> None:
 
 def record(m: Machine, type_: str | None, parts: Sequence[tuple[str | None, Node]]) -> Value:
     """``T{a, b}``. Raises NotUnderstood."""
-    known = m.class_of(Type(type_)) if type_ is not None else None
-    if known is None:
-        made = Cell(Object(m.fresh("record"), type_ or ""))
+    known = m.class_of(m.resolved(Type(type_))) if type_ is not None else None
+    if known is None or type_ is None:
+        made = Cell(Object(m.fresh("record"), ""))
         for position, (field, node) in enumerate(parts):
             m.put(m.field(made, field or f"[{position}]"), copied(evaluation.evaluated(m, node)))
         return made.value
     unit, owner = known
     if unit.classes.constructors(owner.name):
-        return constructed(m, Type(owner.name), [node for _, node in parts])
-    made = Cell(Object(m.fresh(owner.name), owner.name), Type(owner.name))
+        return constructed(m, Type(type_), [node for _, node in parts])
+    made = Cell(Object(m.fresh(owner.name), type_), Type(type_))
     _begin(m, unit, owner, made)
     _listed(m, unit, owner, made, parts)
-    return made.value
+    return _finished(unit, owner, made)
 
 
 def _listed(
@@ -458,7 +480,19 @@ def _listed(
     for position, (field, node) in enumerate(parts):
         if field is None and position >= len(names):
             raise NotUnderstood(owner.name)
-        m.write(m.field(made, field or names[position]), copied(evaluation.evaluated(m, node)))
+        cell = m.field(made, field or names[position])
+        _store(m, cell, node)
+
+
+def _store(m: Machine, cell: Cell, node: Node) -> None:
+    """What a field begins with; a reference is the address of what it refers to. Raises NotUnderstood."""
+    if cell.type is None or not cell.type.reference:
+        m.write(cell, copied(evaluation.evaluated(m, node)))
+        return
+    of = evaluation.cell_of(m, node)
+    if of is None:
+        raise NotUnderstood("a reference")
+    m.put(cell, Address(of))
 
 
 def record_as(m: Machine, type_: Type, value: Value) -> Value:
@@ -469,10 +503,13 @@ def record_as(m: Machine, type_: Type, value: Value) -> Value:
     unit, owner = known
     if unit.classes.constructors(owner.name):
         raise NotUnderstood(owner.name)
-    made = Cell(Object(m.fresh(owner.name), owner.name), Type(owner.name))
+    made = Cell(Object(m.fresh(owner.name), type_.name), Type(type_.name))
     _begin(m, unit, owner, made)
     names = list(unit.field_types(owner))
     for name, cell in value.fields.items():
         field = names[int(name[1:-1])] if name.startswith("[") and int(name[1:-1]) < len(names) else name
-        m.write(m.field(made, field), cell.value)
-    return made.value
+        of = m.field(made, field)
+        if of.type is not None and of.type.reference:
+            raise NotUnderstood(owner.name)
+        m.write(of, cell.value)
+    return _finished(unit, owner, made)

@@ -25,6 +25,7 @@ from cuda_lsp.frontend.host.pieces.syntax import (
     Record,
     SizeOf,
     Step,
+    Type,
     Unary,
     expression,
 )
@@ -60,13 +61,13 @@ def evaluated(m: Machine, node: Node) -> Value:
         case Unary("&", operand):
             return _address(m, operand)
         case Unary(sign, operand):
-            return unary(m, sign, evaluated(m, operand))
+            return unary(m, sign, _plain(evaluated(m, operand)))
         case Cast(type_, operand):
             return cast(m, type_, evaluated(m, operand))
         case SizeOf(text):
             return _size(m, text)
         case Binary(sign, left, right):
-            return binary(m, sign, evaluated(m, left), evaluated(m, right))
+            return _combined(m, sign, left, right)
         case Assigned(sign, left, right):
             return _assigned(m, sign, left, right)
         case Step(sign, operand, behind):
@@ -78,15 +79,32 @@ def evaluated(m: Machine, node: Node) -> Value:
         case Made(type_, arguments):
             return Address(Cell(calls.constructed(m, type_, arguments)))
         case LambdaText(captures, parameters, body):
-            if m.frame.origin < 0:
-                raise NotUnderstood("[]")
-            copies = captures.strip().startswith("=")
-            scopes = tuple(_kept(scope) for scope in m.frame.scopes) if copies else tuple(m.frame.scopes)
-            if not copies and captures.strip() not in ("&", "&, this", "this, &", "&,this", "this", ""):
-                raise NotUnderstood(captures)
-            return Lambda(parameters, m.frame.origin + body, scopes, m.frame.this, copies)
+            return _lambda(m, captures, parameters, body)
         case Called():
             return calls.called(m, node)[0]
+
+
+def _lambda(m: Machine, captures: str, parameters: str, body: int) -> Value:
+    if m.frame.origin < 0:
+        raise NotUnderstood("[]")
+    listed = [part.strip() for part in captures.split(",") if part.strip()]
+    by_copy = "=" in listed
+    scopes = [_kept(scope) for scope in m.frame.scopes] if by_copy else [*m.frame.scopes]
+    if not by_copy and "&" not in listed:
+        scopes = list[dict[str, Cell]]()
+    own: dict[str, Cell] = {}
+    for part in listed:
+        name = part.removeprefix("&").strip()
+        cell = m.lookup(name) if name.isidentifier() and name != "this" else None
+        if cell is not None:
+            own[name] = cell if part.startswith("&") else Cell(copied(cell.value), cell.type)
+        elif part not in ("&", "=", "this"):
+            raise NotUnderstood(captures)
+    copies = by_copy or any(not part.startswith("&") and part != "this" for part in listed)
+    scopes = (*scopes, own)
+    return Lambda(
+        parameters, m.frame.origin + body, scopes, m.frame.this, copies, m.frame.unit, m.frame.owner
+    )
 
 
 def _kept(scope: dict[str, Cell]) -> dict[str, Cell]:
@@ -135,13 +153,21 @@ def _element(m: Machine, array: Node, index: Value) -> Cell:
         assert isinstance(place, Place)
         return m.pointed(place)
     at = constant(index.value) if isinstance(index, Size) else None
-    if of is None or at is None or not isinstance(value, Object | Nobody):
+    own = isinstance(value, Object) and value.type in ("", "[]")
+    if of is None or at is None or not (own or isinstance(value, Nobody)):
         raise NotUnderstood("[]")
     element = m.field(of, f"[{at}]")
     if element.type is None and of.type is not None and isinstance(value, Object) and value.type == "[]":
         element.type = of.type
-        element.value = m.initial(f"{value.name}[{at}]", of.type)
+        element.value = _begun(m, value, f"{value.name}[{at}]", of.type)
     return element
+
+
+def _begun(m: Machine, array: Object, name: str, type_: Type) -> Value:
+    """What an element holds that nothing is known to be stored to."""
+    if type_.pointers and array.root is not None:
+        return Place(name, {}, array.root, type_.pointee)
+    return m.initial(name, type_) if array.begun or not type_.pointers else None
 
 
 def _number(m: Machine, text: str) -> Value:
@@ -196,13 +222,29 @@ def _size(m: Machine, text: str) -> Value:
     return Nobody(m.fresh("size"))
 
 
+def _plain(value: Value) -> Value:
+    """A value whose operators are C's. Raises NotUnderstood."""
+    if isinstance(value, Object) and value.type:
+        raise NotUnderstood("an operator of a class")
+    return value
+
+
+def _combined(m: Machine, sign: str, left: Node, right: Node) -> Value:
+    one = _plain(evaluated(m, left))
+    mark = len(m.changed)
+    other = _plain(evaluated(m, right))
+    if len(m.changed) > mark and (sign in ("&&", "||") or not isinstance(left, Number)):
+        raise NotUnderstood(sign)  # it may be the first to be evaluated, or not be evaluated at all
+    return binary(m, sign, one, other)
+
+
 def _assigned(m: Machine, sign: str, left: Node, right: Node) -> Value:
     value = evaluated(m, right)
     cell = cell_of(m, left)
     if cell is None:
         raise NotUnderstood(sign)
     if sign != "=":
-        value = binary(m, sign[:-1], cell.value, value)
+        value = binary(m, sign[:-1], _plain(cell.value), _plain(value))
     m.write(cell, copied(value))
     return cell.value
 
@@ -211,7 +253,7 @@ def _step(m: Machine, sign: str, operand: Node, behind: bool) -> Value:
     cell = cell_of(m, operand)
     if cell is None:
         raise NotUnderstood(sign)
-    before = cell.value
+    before = _plain(cell.value)
     m.write(cell, binary(m, sign[0], before, Size(number(1))))
     return before if behind else cell.value
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.frontend.host.host_classes import HostClass, HostClasses
-from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
-from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader, Type, is_built_in
+from cuda_lsp.frontend.host.host_classes import HostClass
+from cuda_lsp.frontend.host.host_functions import HostFunction
+from cuda_lsp.frontend.host.pieces.syntax import Reader, Type, is_built_in
+from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Cell,
@@ -24,63 +25,21 @@ from cuda_lsp.frontend.host.pieces.values import (
     number,
 )
 from cuda_lsp.frontend.host.polynomials import Polynomial
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import whole_arguments
 
-_NESTED = re.compile(r"\{[^{}]*\}|\([^()]*\)")
-_ACCESS = re.compile(r"\b(?:public|private|protected)\s?:(?!:)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_DECLARED = r"(?<![\w.>])((?:const\s|static\s|unsigned\s)*[A-Za-z_][\w:]*(?:<[^<>;{{}}]{{0,100}}>)?(?:\sconst)?[\s*&]+){name}\s?[;=,\[{{]"
+_OWNED = re.compile(r"\A(?:std::)?(?:unique|shared)_ptr<(.*)>\Z")
 _NARROW = re.compile(r"\A(?:u?char|bool|u?short|u?int(?:8|16)_t|float|double|half|__half|byte)\Z")
-_MOST_STATEMENTS = 3000
+_MOST_STATEMENTS = 1000
+_MOST_BASES = 8
+
+
+PlaceKey = tuple[str, tuple[tuple[tuple[str, ...], int], ...], int]
+"""A place, and how often something was stored into its buffer."""
 
 
 class NotUnderstood(Exception):
     """What stands there is not followed: all that it names may have changed."""
-
-
-@define(eq=False)
-class Unit:
-    """A text, and what it defines."""
-
-    text: HostText
-    functions: HostFunctions
-    classes: HostClasses
-    _types: dict[str, Mapping[str, Type]] = field(factory=dict[str, Mapping[str, Type]])
-
-    def field_types(self, owner: HostClass) -> Mapping[str, Type]:
-        """The fields of a class, and their types."""
-        if owner.name not in self._types:
-            self._types[owner.name] = dict(self._fields(owner))
-        return self._types[owner.name]
-
-    def defaults(self, owner: HostClass) -> Iterator[tuple[str, str]]:
-        """The fields that a class gives values, ``int n = 0;``, and these."""
-        for piece in self._pieces(owner):
-            name, equals, value = piece.partition("=")
-            words = _WORD.findall(name)
-            if equals and words and "," not in name and "static" not in words:
-                yield words[-1], value.strip()
-
-    def _fields(self, owner: HostClass) -> Iterator[tuple[str, Type]]:
-        for piece in self._pieces(owner):
-            first, *others = split_arguments(piece)
-            reader = Reader(first)
-            type_ = reader.type()
-            if type_ is None or not _WORD.match(reader.here()):
-                continue
-            yield reader.here(), type_
-            for other in others:
-                words = _WORD.findall(other.partition("=")[0])
-                if words:
-                    yield words[0], evolve(type_, pointers=other.partition("=")[0].count("*"))
-
-    def _pieces(self, owner: HostClass) -> Iterator[str]:
-        inside = _ACCESS.sub(" ", self.text.plain[owner.begin + 1 : owner.end])
-        while (less := _NESTED.sub(lambda m: ";" if m[0][0] == "{" else "\0", inside)) != inside:
-            inside = less
-        for piece in inside.split(";"):
-            if piece.strip() and "\0" not in piece.partition("=")[0]:
-                yield piece.strip()
 
 
 @define(eq=False)
@@ -120,11 +79,14 @@ class Machine:
         self.buffers: set[str] = set()
         self.left = _MOST_STATEMENTS
         self.changed: list[tuple[Cell, Value]] = []
+        self.lent: list[Cell] = []
+        self.guards: dict[int, list[Cell]] = {}
         self.touched: list[tuple[Cell, Value, Value]] = []
         self._globals: dict[str, Cell] = {}
-        self._pointed: dict[tuple[str, tuple[tuple[tuple[str, ...], int], ...]], Cell] = {}
-        self._roots: dict[int, str] = {}
+        self._pointed: dict[PlaceKey, Cell] = {}
+        self._places: dict[int, Place] = {}
         self._epochs: dict[str, int] = {}
+        self._classes: dict[str, tuple[Unit, HostClass] | None] = {}
         self._fresh = 0
         self.there: list[dict[str, Cell]] = []
 
@@ -146,9 +108,25 @@ class Machine:
             if name in scope:
                 return scope[name]
         this, owner = self.frame.this, self.frame.owner
-        if this is not None and owner is not None and name in owner.fields:
-            return self.field(this, name)
+        if this is not None and owner is not None:
+            known = self.lineage(self.frame.unit, owner)
+            if any(name in each.fields for _, each in known):
+                return self.field(this, name)
+            if None in self.bases(known) and self._global(name) is None:
+                raise NotUnderstood(name)  # it may be a field of a class that nobody has read
         return self._global(name)
+
+    def lineage(self, unit: Unit, owner: HostClass) -> list[tuple[Unit, HostClass]]:
+        """A class, and those that it is made of, as far as these are known."""
+        found = [(unit, owner)]
+        for each in found:
+            more = [base for base in self.bases([each]) if base is not None and base not in found]
+            found += more[: _MOST_BASES - len(found)]
+        return found
+
+    def bases(self, of: Sequence[tuple[Unit, HostClass]]) -> list[tuple[Unit, HostClass] | None]:
+        """What classes are made of; None for what is not known."""
+        return [self.class_of(Type(name)) for unit, owner in of for name in unit.bases(owner)]
 
     def is_buffer(self, root: str) -> bool:
         """Whether a buffer is one of its own: a parameter's, or a fresh one."""
@@ -157,29 +135,55 @@ class Machine:
     def held_names(self) -> frozenset[str]:
         """Names of numbers that a variable has just now."""
         found: set[str] = set()
-        done: set[int] = set()
         cells = [c for scope in self.frame.scopes for c in scope.values()]
         cells += [*self._globals.values(), *([self.frame.this] if self.frame.this is not None else ())]
-        while cells:
-            cell = cells.pop()
-            value = cell.value
-            if id(cell) in done:
-                continue
-            done.add(id(cell))
+        for value in (cell.value for cell in self._reached(cells)):
             if isinstance(value, Size) and len(value.value) == 1:
                 ((names, factor),) = value.value.items()
                 found |= set(names) if factor == 1 and len(names) == 1 else set()
             elif isinstance(value, Nobody):
                 found.add(value.name)
-            elif isinstance(value, Object):
-                cells += value.fields.values()
-            elif isinstance(value, Address):
-                cells.append(value.cell)
         return frozenset(found)
 
-    def declare_unknown(self, name: str) -> None:
+    def declare_unknown(self, name: str) -> Cell:
         """Of a name that nobody has read a declaration of: it may have changed."""
         self._globals[name] = Cell(Nobody(self.fresh(name)))
+        return self._globals[name]
+
+    def everything(self) -> set[int]:
+        """The variables that there are outside of expressions, by identity."""
+        cells = [cell for frame in self.frames for scope in frame.scopes for cell in scope.values()]
+        cells += [frame.this for frame in self.frames if frame.this is not None]
+        return {
+            id(cell) for cell in self._reached([*cells, *self._globals.values(), *self._pointed.values()])
+        }
+
+    def roots_of(self, cells: Iterable[Cell]) -> set[str]:
+        """The buffers that may be reached through variables."""
+        return {cell.value.root for cell in self._reached(cells) if isinstance(cell.value, Place)}
+
+    def _reached(self, cells: Iterable[Cell]) -> Iterator[Cell]:
+        """Variables, and what they hold and point to."""
+        left, done = [*cells], set[int]()
+        while left:
+            cell = left.pop()
+            if id(cell) in done:
+                continue
+            done.add(id(cell))
+            yield cell
+            if isinstance(cell.value, Object):
+                left += cell.value.fields.values()
+            elif isinstance(cell.value, Address):
+                left.append(cell.value.cell)
+
+    def guard(self, cells: Iterable[Cell]) -> None:
+        """What may change once more where the scope ends: destructors do such things."""
+        self.guards.setdefault(id(self.frame.scopes[-1]), []).extend(cells)
+
+    def end_of(self, scope: dict[str, Cell]) -> None:
+        """Where a scope ends."""
+        for cell in self.guards.pop(id(scope), ()):
+            self.forget(cell)
 
     def forget_globals(self) -> None:
         """What a function that nobody knows may have changed of the file's variables."""
@@ -200,32 +204,42 @@ class Machine:
 
     def _declared(self, name: str) -> Type | None:
         """The type of a variable of the file."""
-        for unit in self.units:
-            for match in re.compile(_DECLARED.format(name=re.escape(name))).finditer(unit.text.plain):
-                if unit.functions.around(match.start()) is None:
-                    found = Reader(match[1]).type()
-                    if found is not None:
-                        return found
-        return None
+        return next((found for unit in self.units if (found := unit.variables().get(name))), None)
 
     def class_of(self, type_: Type | None) -> tuple[Unit, HostClass] | None:
-        """The class that a type, or what it points to, is."""
-        for word in _WORD.findall(type_.name) if type_ is not None else ():
-            for unit in self.units:
-                if word in unit.classes.named:
-                    return unit, unit.classes.named[word]
-        return None
+        """The class that a type, or what it points to, is; None where several have its name."""
+        name = type_.name.partition("<")[0].split("::")[-1].strip() if type_ is not None else ""
+        if name not in self._classes:
+            known = [(unit, unit.classes.named[name]) for unit in self.units if name in unit.classes.named]
+            alone = len(known) == 1 and known[0][0].is_alone(known[0][1])
+            self._classes[name] = known[0] if alone else None
+        return self._classes[name]
+
+    def bindings(self, unit: Unit, owner: HostClass, type_: str) -> dict[str, Type]:
+        """What the parameters of a class template stand for in one of its types."""
+        written = whole_arguments(type_.partition("<")[2].rpartition(">")[0])
+        found: dict[str, Type] = {}
+        for position, name in enumerate(unit.parameters(owner)):
+            made = Reader(written[position]).type() if position < len(written) else None
+            found[name] = self.resolved(made) if made is not None else Type(f"{name}@{type_}")
+        return found
 
     def functions(self, name: str, count: int, owner: HostClass | None) -> list[Known]:
         """The functions of a name that take so many arguments, of a class or of none."""
-        found: list[Known] = []
-        for unit in self.units:
-            for function in unit.functions.named(name):
-                of = unit.classes.of(function)
-                mine = of is not None and owner is not None and of.name == owner.name
-                if function.takes(count) and (mine if owner is not None else not function.member):
-                    found.append(Known(unit, function, of))
-        return found
+        every = [
+            Known(unit, function, unit.classes.of(function))
+            for unit in self.units
+            for function in unit.functions.named(name)
+            if function.takes(count)
+        ]
+        if owner is None:
+            return [known for known in every if not known.function.member]
+        of = self.class_of(Type(owner.name))
+        for _, each in self.lineage(*of) if of is not None else ():
+            own = [known for known in every if known.owner is not None and known.owner.name == each.name]
+            if own:
+                return own
+        return []
 
     def methods(self, name: str, count: int) -> list[Known]:
         """The member functions of a name, of whatever class."""
@@ -268,11 +282,14 @@ class Machine:
             return Nobody(name)
         known = self.class_of(type_)
         if type_.pointers == 1 and known is not None:
-            return Address(Cell(Object(f"*{name}", known[1].name), type_.pointee))
+            return Address(Cell(Object(f"*{name}", type_.name), type_.pointee))
         if type_.pointers:
             return Place(name, {}, name, type_.pointee)
-        if known is not None and known[1].name == type_.name.split("<")[0].split("::")[-1]:
-            return Object(name, known[1].name)
+        if known is not None:
+            return Object(name, type_.name)
+        held = _OWNED.match(type_.name)
+        if held is not None and self.class_of(Type(held[1])) is not None:
+            return Address(Cell(Object(f"*{name}", held[1]), Type(held[1])))
         if is_built_in(type_.name) and not _NARROW.match(type_.name):
             return Size({(name,): 1})
         return Nobody(name)
@@ -288,13 +305,10 @@ class Machine:
         self.changed.append((cell, cell.value))
         self.touched.append((cell, cell.value, value))
         cell.value = value
-        root = self._roots.get(id(cell))
-        if root is not None:
-            self._epochs[root] = self._epochs.get(root, 0) + 1
-            for other in [c for c in self._pointed.values() if self._roots[id(c)] == root and c is not cell]:
-                self.changed.append((other, other.value))
-                self.touched.append((other, other.value, None))
-                other.value = self.unknown(other)
+        at = self._places.get(id(cell))
+        if at is not None:  # whatever else stands in the buffer may have been meant
+            self._epochs[at.root] = self._epochs.get(at.root, 0) + 1
+            self._pointed[self._key(at)] = cell
 
     def converted(self, value: Value, type_: Type | None) -> Value:
         """A value as a variable of a type holds it."""
@@ -312,6 +326,8 @@ class Machine:
             return Nobody(self.fresh("narrow"))
         elif isinstance(value, Nobody) and is_built_in(type_.name):
             return Size({(value.name,): 1})
+        elif isinstance(value, Object) and value.type and value.type != type_.name and not type_.reference:
+            return Nobody(self.fresh("converted"))
         return value
 
     def undone(self, mark: int) -> dict[int, tuple[Cell, Value]]:
@@ -331,6 +347,11 @@ class Machine:
             return Size({(name,): 1})
         return self.initial(name, cell.type)
 
+    def lend(self, cell: Cell) -> None:
+        """A function that nobody knows gets a variable."""
+        self.lent.append(cell)
+        self.forget(cell)
+
     def forget(self, cell: Cell, done: set[int] | None = None) -> None:
         """Whatever may be reached through a variable is not known any more."""
         done = set() if done is None else done
@@ -339,7 +360,7 @@ class Machine:
         done.add(id(cell))
         value = cell.value
         if isinstance(value, Object):
-            value.name = self.fresh(value.name)
+            value.name, value.root, value.begun = self.fresh(value.name), None, True
             for inner in list(value.fields.values()):
                 self.forget(inner, done)
         elif isinstance(value, Address):
@@ -347,12 +368,14 @@ class Machine:
         elif isinstance(value, Lambda):
             return
         elif value is not None or cell.type is not None:
-            self.put(cell, self.unknown(cell))
+            self.put(cell, self.unknown(cell, value.root if isinstance(value, Place) else None))
 
     def joined(self, one: Value, other: Value) -> Value:
         """What is one or the other."""
         if alike(one, other):
             return one
+        if None in (one, other) and isinstance(one or other, Place):
+            return one or other  # what is not there is not used
         name = self.fresh("either")
         if isinstance(one, Place) and isinstance(other, Place):
             root = one.root if one.root == other.root else name
@@ -378,29 +401,27 @@ class Machine:
             raise NotUnderstood(name)
         if name not in value.fields:
             known = self.class_of(Type(value.type))
-            type_ = known[0].field_types(known[1]).get(name) if known is not None else None
+            types = [unit.field_types(each) for unit, each in self.lineage(*known)] if known else []
+            type_ = next((types_[name] for types_ in types if name in types_), None)
+            if known is not None and type_ is not None:
+                bound = self.bindings(*known, value.type).get(type_.name)
+                type_ = type_ if bound is None else evolve(bound, pointers=bound.pointers + type_.pointers)
             value.fields[name] = Cell(self.initial(f"{value.name}.{name}", type_), type_)
         return value.fields[name]
 
     def pointed(self, place: Place) -> Cell:
         """What stands at a place of memory."""
-        key = place.base, tuple(sorted(place.offset.items()))
+        if place.type is not None and not place.type.pointers and not self.is_whole(place.type):
+            return Cell(Nobody(self.fresh("data")))  # no size, and no pointer
+        key = self._key(place)
         if key not in self._pointed:
-            epoch = self._epochs.get(place.root, 0)
-            name = f"*{place.base}[{key[1]}]#{epoch}"
-            cell = self._pointed[key] = Cell(self.initial(name, place.type), place.type)
-            self._roots[id(cell)] = place.root
+            cell = self._pointed[key] = Cell(self.initial(f"*{key}", place.type), place.type)
+            self._places[id(cell)] = place
         return self._pointed[key]
 
+    def is_pointed(self, cell: Cell) -> bool:
+        """Whether a variable is a place of memory that others may lead to, too."""
+        return id(cell) in self._places
 
-def declared_type(text: str) -> tuple[Type, str] | None:
-    """The type and the name of a parameter; None: it is not read."""
-    try:
-        reader = Reader(text.partition("=")[0])
-    except NotRead:
-        return None
-    type_ = reader.type()
-    name = reader.here()
-    if type_ is None or reader.here(1) not in ("", "[") or (name and not name.isidentifier()):
-        return None
-    return (evolve(type_, pointers=type_.pointers + 1) if reader.here(1) == "[" else type_), name
+    def _key(self, place: Place) -> PlaceKey:
+        return place.base, tuple(sorted(place.offset.items())), self._epochs.get(place.root, 0)

@@ -6,9 +6,19 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from cuda_lsp.frontend.host.pieces.machine import Machine
+from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.syntax import Type, is_built_in
-from cuda_lsp.frontend.host.pieces.values import Nobody, Object, Place, Size, Value, constant, moved, number
+from cuda_lsp.frontend.host.pieces.values import (
+    Address,
+    Nobody,
+    Object,
+    Place,
+    Size,
+    Value,
+    constant,
+    moved,
+    number,
+)
 from cuda_lsp.frontend.host.polynomials import Polynomial, added, multiplied
 
 _BYTES = Type("char")
@@ -30,6 +40,10 @@ def binary(m: Machine, sign: str, left: Value, right: Value) -> Value:
         return _stepped(m, right, left, sign)
     if isinstance(left, Place) and sign in ("&", "/", "%", "*"):
         return _of_address(m, sign, left, right)
+    if isinstance(left, Address) or isinstance(right, Address):
+        if sign in _COMPARISONS:
+            return Nobody(m.fresh("same"))
+        raise NotUnderstood(sign)  # who counts on from a variable reaches others
     one, other = size(left), size(right)
     if one is None or other is None:
         return Nobody(m.fresh("value"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from attrs import evolve
 
@@ -10,7 +11,16 @@ from cuda_lsp.frontend.host.macros import Macro
 from cuda_lsp.frontend.host.pieces import calls
 from cuda_lsp.frontend.host.pieces.evaluation import cell_of, evaluated
 from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
-from cuda_lsp.frontend.host.pieces.syntax import Node, NotRead, Reader, Type, arguments, expression
+from cuda_lsp.frontend.host.pieces.syntax import (
+    LambdaText,
+    Node,
+    NotRead,
+    Reader,
+    Type,
+    arguments,
+    expression,
+    is_built_in,
+)
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Cell,
@@ -33,6 +43,9 @@ _BOUND = re.compile(r"\A(?:const\s)?auto\s?&{0,2}\s?\[([\w\s,]{1,200})\]\s?=\s?(
 _ALIAS = re.compile(r"\Ausing\s(\w+)\s?=\s?(.+)\Z", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
+_TARGET = re.compile(
+    r"(?P<declared>(?:\*|\bauto)\s?)?\b(?P<name>[A-Za-z_]\w*)(?:\s?(?:\.|->)\s?\w+)*\s?(?:\[[^\[\]]{0,80}\]\s?)?=(?!=)"
+)
 _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit|terminate)\s?\()")
 _NO_EXPRESSION = re.compile(r"[;{#]")
 _NO_STATEMENT = frozenset({"case", "default", "goto", "else", "catch", "asm"})
@@ -40,11 +53,11 @@ _MOST_PASSES = 3
 
 
 class Returned(Exception):
-    """A function ends, with a value, and the variable that it refers to."""
+    """A function ends, with a value, and the variable that it refers to; ``nothing``: with a null pointer."""
 
-    def __init__(self, value: Value, cell: Cell | None) -> None:
+    def __init__(self, value: Value, cell: Cell | None, nothing: bool = False) -> None:
         super().__init__()
-        self.value, self.cell = value, cell
+        self.value, self.cell, self.nothing = value, cell, nothing
 
 
 class Arrived(Exception):
@@ -58,10 +71,15 @@ class Left(Exception):
 def block(m: Machine, place: int, end: int) -> None:
     """The statements between two places of the innermost function's text."""
     read = Statements(m.frame.unit.text)
-    m.frame.scopes.append({})
+    scope: dict[str, Cell] = {}
+    m.frame.scopes.append(scope)
     try:
         while (place := read.skipped(place)) < end:
             place = _guarded(m, place, end)
+        m.end_of(scope)
+    except (Left, Returned):
+        m.end_of(scope)
+        raise
     except NoStatement as error:
         raise NotUnderstood("statement") from error
     finally:
@@ -82,7 +100,7 @@ def _guarded(m: Machine, place: int, limit: int) -> int:
             raise Left from error
         del m.frame.scopes[depth:], m.frames[1:]
         m.undone(changed)
-        forgotten(m, place, end)
+        m.guard(forgotten(m, place, end))
         return end
 
 
@@ -152,7 +170,8 @@ def _return(m: Machine, text: str) -> None:
         raise Returned(None, None)
     node = expression(_expanded(m, text))
     cell = cell_of(m, node) if m.frame.reference else None
-    raise Returned(cell.value if cell is not None else copied(evaluated(m, node)), cell)
+    value = cell.value if cell is not None else copied(evaluated(m, node))
+    raise Returned(value, cell, value is None)
 
 
 # -------------------------------------------------------------------------------------- branches, loops
@@ -204,7 +223,7 @@ def _either(m: Machine, ways: tuple[int | None, int | None], limit: int) -> None
         except Left:
             m.undone(mark)
         except Returned as result:
-            if not m.undone(mark) and result.value is None:
+            if not m.undone(mark) and result.nothing:
                 continue  # what is not there is not used
             raise NotUnderstood("return") from result
     if not ends:
@@ -275,8 +294,10 @@ def _settle(m: Machine, body: int, test: str, step: str, limit: int) -> None:
             pass
         written = m.touched[touched:]
         m.undone(mark)
-        before = dict(done)
+        before, kept = dict(done), m.everything()
         for cell, old, new in written:
+            if id(cell) not in kept:
+                continue  # of one round
             root = (
                 old.root
                 if isinstance(old, Place) and isinstance(new, Place) and old.root == new.root
@@ -367,7 +388,7 @@ def _declarators(m: Machine, reader: Reader, type_: Type, static: bool) -> None:
 
 def _declare(m: Machine, reader: Reader, name: str, type_: Type, static: bool) -> None:
     here = m.resolved(type_)
-    cell = Cell(None, here)
+    cell, lent = Cell(None, here), len(m.lent)
     if reader.takes("["):
         while not reader.takes("]"):
             if not reader.here():
@@ -384,17 +405,22 @@ def _declare(m: Machine, reader: Reader, name: str, type_: Type, static: bool) -
     if reader.takes("="):
         node = reader.whole()
         of = cell_of(m, node) if here.reference else None
+        if of is not None and m.is_pointed(of):
+            raise NotUnderstood(name)
         if of is not None:
             m.frame.scopes[-1][name] = of
             return
         value = calls.record_as(m, here, evaluated(m, node))
-        cell.value = m.converted(copied(value), here)
+        value = value if isinstance(node, LambdaText) else copied(value)
+        cell.value = m.converted(value, here)
     elif reader.here() in ("(", "{"):
         closing = ")" if reader.takes("(") else "}" if reader.takes("{") else ""
         parts = reader.listed(closing)
         cell.value = _made(m, here, parts)
     else:
-        cell.value = _made(m, here, ())
+        cell.value = None if here.pointers else _made(m, here, ())
+    if not here.pointers and not is_built_in(here.name):
+        m.guard(m.lent[lent:])
     if static:
         cell.value = m.initial(m.fresh(f"{name}__static"), here)
     m.frame.scopes[-1][name] = cell
@@ -403,8 +429,9 @@ def _declare(m: Machine, reader: Reader, name: str, type_: Type, static: bool) -
 def _made(m: Machine, type_: Type, nodes: tuple[Node, ...]) -> Value:
     if m.class_of(type_) is not None and not type_.pointers:
         return calls.constructed(m, type_, nodes)
-    if len(nodes) == 1:
+    if len(nodes) == 1 and (type_.pointers or is_built_in(type_.name)):
         return m.converted(copied(evaluated(m, nodes[0])), type_)
+    calls.lend(m, nodes, calls.valued(m, nodes))
     return m.initial(m.fresh(type_.name), type_)
 
 
@@ -421,7 +448,7 @@ def _bind(m: Machine, names: list[str], text: str) -> None:
         m.frame.scopes[-1][name] = m.field(of, field)
 
 
-def forgotten(m: Machine, place: int, end: int) -> None:
+def forgotten(m: Machine, place: int, end: int) -> list[Cell]:
     """Whatever a stretch of text names may have changed, and what functions that it names may name."""
     text = m.frame.unit.text.plain[place:end]
     words, writes = dict.fromkeys(_WORD.findall(text)), _WRITES.search(text) is not None
@@ -429,14 +456,35 @@ def forgotten(m: Machine, place: int, end: int) -> None:
         inner = _named_by(m, word)
         writes = writes or bool(inner)
         words |= inner
+    known = {word: cell for word in words if (cell := m.lookup(word)) is not None}
+    found = [c for c in known.values() if writes or isinstance(c.value, Object | Address)]
     if m.frame.this is not None and "(" in text:
-        m.forget(m.frame.this)
-    for word in words:
-        cell = m.lookup(word)
-        if cell is None:
-            m.declare_unknown(word)
-        elif writes or isinstance(cell.value, Object | Address):
-            m.forget(cell)
+        found.append(m.frame.this)
+    roots = m.roots_of(known.values())
+    for cell in found:
+        m.forget(cell)
+    new = {word: m.declare_unknown(word) for word in words if word not in known}
+    if len(roots) == 1:
+        _led_into(m, text, {**known, **new}, roots.pop())
+    return found
+
+
+def _led_into(m: Machine, text: str, cells: Mapping[str, Cell], root: str) -> None:
+    """Pointers that are given places by what names one buffer alone are in it, however far."""
+    for match in _TARGET.finditer(text):
+        cell = cells.get(match["name"])
+        held = cell.value if cell is not None else None
+        elements = held.fields.values() if isinstance(held, Object) else ()
+        if isinstance(held, Object):
+            held.root = root
+        for one in (cell, *elements) if cell is not None else ():
+            if isinstance(one.value, Object):
+                continue
+            pointer = (one.type is not None and one.type.pointers) or (one is cell and match["declared"])
+            if pointer or isinstance(one.value, Place):
+                star = Type("unknown__") if (match["declared"] or "").startswith("*") else None
+                type_ = one.type.pointee if one.type is not None and one.type.pointers else star
+                m.put(one, Place(m.fresh("somewhere"), {}, root, type_))
 
 
 def _named_by(m: Machine, word: str) -> dict[str, None]:

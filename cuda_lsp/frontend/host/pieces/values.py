@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.frontend.host.host_classes import HostClass
 from cuda_lsp.frontend.host.pieces.syntax import Type
+from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.polynomials import Polynomial, added, multiplied
 
 
@@ -49,11 +51,17 @@ class Cell:
 
 @define(eq=False)
 class Object:
-    """A record. ``name``: of what its fields held before anything was stored; ``type``: its class."""
+    """A record, or an array (``[]``). ``name``: of what its fields held before anything was stored.
+
+    ``type``: its class. ``begun``: something was stored to it that nobody knows; ``root``: pointers into
+    this buffer alone.
+    """
 
     name: str
     type: str
     fields: dict[str, Cell] = field(factory=dict[str, Cell])
+    begun: bool = False
+    root: str | None = None
 
 
 @frozen(eq=False)
@@ -69,13 +77,18 @@ class Address:
 
 @frozen(eq=False)
 class Lambda:
-    """``scopes``: where its names are looked up; ``body``: its brace in the text."""
+    """``scopes``: where its names are looked up; ``body``: its brace in the text of ``unit``.
+
+    ``copies``: it has variables of its own. ``owner``: the class of ``this``.
+    """
 
     parameters: str
     body: int
     scopes: tuple[dict[str, Cell], ...]
     this: Cell | None
     copies: bool
+    unit: Unit
+    owner: HostClass | None
 
 
 @frozen(eq=False)
@@ -132,10 +145,12 @@ def moved(place: Place, by: Polynomial) -> Place:
 
 def copied(value: Value) -> Value:
     """What a variable holds that a value is copied to."""
+    if isinstance(value, Lambda) and value.copies:
+        return Nobody("a lambda's copy")  # each has variables of its own
     if not isinstance(value, Object):
         return value
     fields = {name: Cell(copied(cell.value), cell.type) for name, cell in value.fields.items()}
-    return Object(value.name, value.type, fields)
+    return Object(value.name, value.type, fields, value.begun, value.root)
 
 
 def alike(one: Value, other: Value) -> bool:
