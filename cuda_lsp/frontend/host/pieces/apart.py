@@ -30,7 +30,6 @@ _MOVES = frozenset({"exchange", "swap", "ref"})
 _MOST_STEPS = 4
 """Variables looked through."""
 _REACHES = re.compile(r"[*&](?!\s?(?:const\s?)?\()")
-_SIZE = "sizeof("
 
 
 @frozen
@@ -90,6 +89,8 @@ def is_doubtful(
             return True
         known = [held(text.strip()) for text in texts if _VARIABLE.match(text.strip())]
         texts = [value for each in known if each is not None for value in each.values]
+        if any(text.strip(" (").startswith("*") for text in texts):
+            return True
         if any(match[1] not in _ALLOCATES for text in texts for match in _PLAIN_CALL.finditer(text)):
             return True
     return False
@@ -159,13 +160,9 @@ def refined(found: Mapping[int, SharedBuffer], of: Followed) -> Mapping[int, Sha
         known = found.get(position)
         if known is None and first in found:
             made[position] = SharedBuffer(found[first].first, None)
-        elif known is None or (known.first == first and _tells_more(told, known)):
+        elif known is None or (known.first == first and told.offset is not None):
             made[position] = told
     return made
-
-
-def _tells_more(told: SharedBuffer, known: SharedBuffer) -> bool:
-    return told.offset is not None or (told.pieces and known.offset is None)
 
 
 def _are_two(of: Followed, one: int, other: int) -> bool:
@@ -204,8 +201,7 @@ def _between(m: Machine, one: Place, other: Place, first: int, terms: Sequence[T
     told = _formula(m, apart, terms)
     if told is not None:
         return SharedBuffer(first, told, unit=1)
-    alike = one.type == other.type
-    return SharedBuffer(first, None, pieces=_are_pieces(m, apart, 2 if alike else 1))
+    return SharedBuffer(first, None)
 
 
 def _formula(m: Machine, value: Polynomial, terms: Sequence[Term]) -> Formula | None:
@@ -220,27 +216,3 @@ def _formula(m: Machine, value: Polynomial, terms: Sequence[Term]) -> Formula | 
         if divided is not None and part is not None:
             inner.append(Term(("/", part, divided[1]), 1, (name,)))
     return sum_of(value, [*terms, *inner])
-
-
-def _are_pieces(m: Machine, apart: Polynomial, least: int) -> bool:
-    """Whether sizes are between the two, products of at least so many; their signs agree.
-
-    Sizes that variables have still: of what they were nobody knows what a launch has to do with it.
-    """
-    ahead = {factor > 0 for factor in apart.values()}
-    held = m.held_names()
-    return len(ahead) == 1 and all(_degree(m, names, held) >= least for names in apart)
-
-
-def _degree(m: Machine, names: Sequence[str], held: frozenset[str]) -> int:
-    """How many sizes are multiplied; 0: one of them is no variable's any more."""
-    total = 0
-    for name in names:
-        divided = m.quotients.known.get(name)
-        inner = [_degree(m, product, held) for product in divided[0] if product] if divided else []
-        if name.startswith(_SIZE):
-            continue
-        if (not inner and name not in held) or 0 in inner:
-            return 0
-        total += min(inner, default=1)
-    return total

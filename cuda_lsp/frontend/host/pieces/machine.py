@@ -132,19 +132,6 @@ class Machine:
         """Whether a buffer is one of its own: a parameter's, or a fresh one."""
         return root in self.buffers or root in self.alignment
 
-    def held_names(self) -> frozenset[str]:
-        """Names of numbers that a variable has just now."""
-        found: set[str] = set()
-        cells = [c for scope in self.frame.scopes for c in scope.values()]
-        cells += [*self._globals.values(), *([self.frame.this] if self.frame.this is not None else ())]
-        for value in (cell.value for cell in self._reached(cells)):
-            if isinstance(value, Size) and len(value.value) == 1:
-                ((names, factor),) = value.value.items()
-                found |= set(names) if factor == 1 and len(names) == 1 else set()
-            elif isinstance(value, Nobody):
-                found.add(value.name)
-        return frozenset(found)
-
     def declare_unknown(self, name: str) -> Cell:
         """Of a name that nobody has read a declaration of: it may have changed."""
         self._globals[name] = Cell(Nobody(self.fresh(name)))
@@ -273,7 +260,7 @@ class Machine:
 
     def is_whole(self, type_: Type) -> bool:
         """Whether numbers of a type are wide enough for sizes."""
-        return not _NARROW.match(type_.name)
+        return not any(map(_NARROW.match, type_.name.split()))
 
     def initial(self, name: str, type_: Type | None) -> Value:
         """What a variable holds that nothing is known of, in words of its own."""
@@ -290,7 +277,7 @@ class Machine:
         held = _OWNED.match(type_.name)
         if held is not None and self.class_of(Type(held[1])) is not None:
             return Address(Cell(Object(f"*{name}", held[1]), Type(held[1])))
-        if is_built_in(type_.name) and not _NARROW.match(type_.name):
+        if is_built_in(type_.name) and self.is_whole(type_):
             return Size({(name,): 1})
         return Nobody(name)
 
@@ -322,7 +309,7 @@ class Machine:
                 return Place(value.name, {}, value.name, type_.pointee)
             if isinstance(value, Size):
                 return self.initial(self.fresh("number"), type_) if value.value else None
-        elif _NARROW.match(type_.name) and isinstance(value, Size | Nobody):
+        elif not self.is_whole(type_) and isinstance(value, Size | Nobody):
             return Nobody(self.fresh("narrow"))
         elif isinstance(value, Nobody) and is_built_in(type_.name):
             return Size({(value.name,): 1})
