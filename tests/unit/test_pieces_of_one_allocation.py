@@ -18,7 +18,10 @@ struct Arena {
   float* base_; size_t off_ = 0;
   Arena(float* b) : base_(b) {}
   float* take(size_t n) { float* p = base_ + off_; off_ += n; return p; }
-  float* checked(size_t n) { if (off_ + n > 999) return nullptr; float* p = base_ + off_; off_ += n; return p; }
+  float* checked(size_t n) {
+    if (off_ + n > 999) return nullptr;
+    float* p = base_ + off_; off_ += n; return p;
+  }
   Arena& reset() { off_ = 0; return *this; }
   size_t& used() { return off_; }
   void elsewhere();
@@ -41,9 +44,16 @@ struct View {
   View from(int o) const { View r = *this; r.p += o; return r; }
 };
 template <typename T> struct Typed { T* p; Typed(T* q) : p(q) {} T* behind(int o) { return p + o; } };
-struct Ring { float* b; size_t at, cap; float* take(size_t n) { if (at + n > cap) at = 0; float* p = b + at; at += n; return p; } };
+struct Ring {
+  float* b; size_t at, cap;
+  float* take(size_t n) { if (at + n > cap) at = 0; float* p = b + at; at += n; return p; }
+};
 struct Scope { Arena& a; size_t o; Scope(Arena& x) : a(x), o(x.off_) {} ~Scope() { a.off_ = o; } };
-struct Base { float* cur; virtual float* next(int n) { float* r = cur; cur += n; return r; } void back() { cur -= 1; } };
+struct Base {
+  float* cur;
+  virtual float* next(int n) { float* r = cur; cur += n; return r; }
+  void back() { cur -= 1; }
+};
 struct Derived : Base { float* take(int n) { float* r = cur; cur += n; return r; } };
 float* carve(float*& p, size_t n) { float* r = p; p += n; return r; }
 float* drawn(float** p, size_t n) { float* r = *p; *p = r + n; return r; }

@@ -12,8 +12,9 @@ from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.pieces import statements
 from cuda_lsp.frontend.host.pieces.calls import valued
 from cuda_lsp.frontend.host.pieces.machine import Frame, Machine, NotUnderstood
+from cuda_lsp.frontend.host.pieces.nodes import Node
 from cuda_lsp.frontend.host.pieces.operators import divided_evenly, size
-from cuda_lsp.frontend.host.pieces.syntax import Node, NotRead, expression
+from cuda_lsp.frontend.host.pieces.syntax import NotRead, expression
 from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import Cell, Nobody, Object, Place, Size, Value, constant
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula
@@ -23,6 +24,8 @@ from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
 from cuda_lsp.frontend.host.text import whole_arguments
 
 _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?[({]")
+_CANNOT = (NotUnderstood, NoStatement, NotRead, RecursionError)
+"""What ends a run without a result; long expressions nest deeply."""
 _VARIABLE = re.compile(r"\A[A-Za-z_][\w.\[\]>-]*\Z")
 _PLAIN_CALL = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?\(")
 _ALLOCATES = frozenset({"malloc", "calloc", "static_cast", "reinterpret_cast", "const_cast", "sizeof"})
@@ -65,7 +68,7 @@ def followed(
         m.frame.scopes[:] = m.there
         m.frame.origin = -1
         return Followed(tuple(_worth(m, arguments)), m)
-    except (statements.Left, statements.Returned, NotUnderstood, NoStatement, NotRead):
+    except (statements.Left, statements.Returned, *_CANNOT):
         pass
     finally:
         unit.left -= begun - m.left
@@ -113,7 +116,7 @@ def _worth(m: Machine, arguments: Sequence[str]) -> list[Value]:
     for text in arguments:
         try:
             nodes.append(expression(text))
-        except NotRead:
+        except (NotRead, RecursionError):
             nodes.append(None)
     known = [node for node in nodes if node is not None]
     mark = len(m.changed)
@@ -123,7 +126,7 @@ def _worth(m: Machine, arguments: Sequence[str]) -> list[Value]:
     m.undone(mark)
     try:
         values = iter(valued(m, known))
-    except (NotUnderstood, NotRead, statements.Left, NoStatement):
+    except (statements.Left, *_CANNOT):
         return [Nobody("") for _ in nodes]
     return [next(values) if node is not None else Nobody("") for node in nodes]
 
@@ -132,7 +135,7 @@ def _one(m: Machine, node: Node) -> Value:
     mark = len(m.changed)
     try:
         (value,) = valued(m, [node])
-    except (NotUnderstood, NotRead, statements.Left, NoStatement):
+    except (statements.Left, *_CANNOT):
         m.undone(mark)
         return Nobody("")
     return value

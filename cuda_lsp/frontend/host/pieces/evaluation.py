@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cuda_lsp.frontend.host.pieces import calls
+from cuda_lsp.frontend.host.pieces import calls, objects
 from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
-from cuda_lsp.frontend.host.pieces.operators import binary, cast, unary
-from cuda_lsp.frontend.host.pieces.syntax import (
+from cuda_lsp.frontend.host.pieces.nodes import (
     Assigned,
     Binary,
     Called,
@@ -19,16 +18,15 @@ from cuda_lsp.frontend.host.pieces.syntax import (
     Member,
     Name,
     Node,
-    NotRead,
     Number,
-    Reader,
     Record,
     SizeOf,
     Step,
     Type,
     Unary,
-    expression,
 )
+from cuda_lsp.frontend.host.pieces.operators import binary, cast, unary
+from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader, expression
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Cell,
@@ -75,9 +73,9 @@ def evaluated(m: Machine, node: Node) -> Value:
         case Choice(condition, first, second):
             return _choice(m, condition, first, second)
         case Record(type_, parts):
-            return calls.record(m, type_, parts)
+            return objects.record(m, type_, parts)
         case Made(type_, arguments):
-            return Address(Cell(calls.constructed(m, type_, arguments)))
+            return Address(Cell(objects.constructed(m, type_, arguments)))
         case LambdaText(captures, parameters, body):
             return _lambda(m, captures, parameters, body)
         case Called():
@@ -150,7 +148,8 @@ def _element(m: Machine, array: Node, index: Value) -> Cell:
     value = of.value if of is not None else evaluated(m, array)
     if isinstance(value, Place):
         place = binary(m, "+", value, index)
-        assert isinstance(place, Place)
+        if not isinstance(place, Place):
+            raise NotUnderstood("[]")
         return m.pointed(place)
     at = constant(index.value) if isinstance(index, Size) else None
     own = isinstance(value, Object) and value.type in ("", "[]")

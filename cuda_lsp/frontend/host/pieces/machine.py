@@ -1,4 +1,4 @@
-"""The variables of a run of host code: what they hold, where names are found, and what was changed since when."""
+"""The variables of a run of host code: what they hold, where names are found, what has changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.frontend.host.host_classes import HostClass
 from cuda_lsp.frontend.host.host_functions import HostFunction
-from cuda_lsp.frontend.host.pieces.syntax import Reader, Type, is_built_in
+from cuda_lsp.frontend.host.pieces.nodes import Type
+from cuda_lsp.frontend.host.pieces.syntax import Reader, is_built_in
 from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.pieces.values import (
     Address,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from attrs import evolve
 
 from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
-from cuda_lsp.frontend.host.pieces.syntax import Type, is_built_in
+from cuda_lsp.frontend.host.pieces.nodes import Type
+from cuda_lsp.frontend.host.pieces.syntax import is_built_in
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Nobody,

@@ -1,30 +1,20 @@
-"""Statements of host code, executed: declarations, branches that are joined, loops that change what they write."""
+"""Statements of host code, executed: declarations, branches that are joined, loops."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from attrs import evolve
 
 from cuda_lsp.frontend.host.macros import Macro
-from cuda_lsp.frontend.host.pieces import calls
+from cuda_lsp.frontend.host.pieces import calls, objects
 from cuda_lsp.frontend.host.pieces.evaluation import cell_of, evaluated
+from cuda_lsp.frontend.host.pieces.forgetting import forgotten
 from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
-from cuda_lsp.frontend.host.pieces.syntax import (
-    LambdaText,
-    Node,
-    NotRead,
-    Reader,
-    Type,
-    arguments,
-    expression,
-    is_built_in,
-)
+from cuda_lsp.frontend.host.pieces.nodes import LambdaText, Node, Type
+from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader, arguments, expression, is_built_in
 from cuda_lsp.frontend.host.pieces.values import (
-    Address,
     Cell,
-    Lambda,
     Nobody,
     Object,
     Place,
@@ -43,9 +33,6 @@ _BOUND = re.compile(r"\A(?:const\s)?auto\s?&{0,2}\s?\[([\w\s,]{1,200})\]\s?=\s?(
 _ALIAS = re.compile(r"\Ausing\s(\w+)\s?=\s?(.+)\Z", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
-_TARGET = re.compile(
-    r"(?P<declared>(?:\*|\bauto)\s?)?\b(?P<name>[A-Za-z_]\w*)(?:\s?(?:\.|->)\s?\w+)*\s?(?:\[[^\[\]]{0,80}\]\s?)?=(?!=)"
-)
 _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit|terminate)\s?\()")
 _NO_EXPRESSION = re.compile(r"[;{#]")
 _NO_STATEMENT = frozenset({"case", "default", "goto", "else", "catch", "asm"})
@@ -273,6 +260,8 @@ def _first(m: Machine, text: str) -> None:
     if ":" in text.replace("::", ""):
         made = text.replace("::", "\0").partition(":")[0].replace("\0", "::")
         words = _WORD.findall(made)
+        if not words:
+            raise NotUnderstood(text)
         m.frame.scopes[-1][words[-1]] = Cell(Nobody(m.fresh(words[-1])))
         return
     m.frame.origin = -1
@@ -410,7 +399,7 @@ def _declare(m: Machine, reader: Reader, name: str, type_: Type, static: bool) -
         if of is not None:
             m.frame.scopes[-1][name] = of
             return
-        value = calls.record_as(m, here, evaluated(m, node))
+        value = objects.record_as(m, here, evaluated(m, node))
         value = value if isinstance(node, LambdaText) else copied(value)
         cell.value = m.converted(value, here)
     elif reader.here() in ("(", "{"):
@@ -428,7 +417,7 @@ def _declare(m: Machine, reader: Reader, name: str, type_: Type, static: bool) -
 
 def _made(m: Machine, type_: Type, nodes: tuple[Node, ...]) -> Value:
     if m.class_of(type_) is not None and not type_.pointers:
-        return calls.constructed(m, type_, nodes)
+        return objects.constructed(m, type_, nodes)
     if len(nodes) == 1 and (type_.pointers or is_built_in(type_.name)):
         return m.converted(copied(evaluated(m, nodes[0])), type_)
     calls.lend(m, nodes, calls.valued(m, nodes))
@@ -446,57 +435,3 @@ def _bind(m: Machine, names: list[str], text: str) -> None:
         raise NotUnderstood(text)
     for name, field in zip(names, fields, strict=True):
         m.frame.scopes[-1][name] = m.field(of, field)
-
-
-def forgotten(m: Machine, place: int, end: int) -> list[Cell]:
-    """Whatever a stretch of text names may have changed, and what functions that it names may name."""
-    text = m.frame.unit.text.plain[place:end]
-    words, writes = dict.fromkeys(_WORD.findall(text)), _WRITES.search(text) is not None
-    for word in [*words]:
-        inner = _named_by(m, word)
-        writes = writes or bool(inner)
-        words |= inner
-    known = {word: cell for word in words if (cell := m.lookup(word)) is not None}
-    found = [c for c in known.values() if writes or isinstance(c.value, Object | Address)]
-    if m.frame.this is not None and "(" in text:
-        found.append(m.frame.this)
-    roots = m.roots_of(known.values())
-    for cell in found:
-        m.forget(cell)
-    new = {word: m.declare_unknown(word) for word in words if word not in known}
-    if len(roots) == 1:
-        _led_into(m, text, {**known, **new}, roots.pop())
-    return found
-
-
-def _led_into(m: Machine, text: str, cells: Mapping[str, Cell], root: str) -> None:
-    """Pointers that are given places by what names one buffer alone are in it, however far."""
-    for match in _TARGET.finditer(text):
-        cell = cells.get(match["name"])
-        held = cell.value if cell is not None else None
-        elements = held.fields.values() if isinstance(held, Object) else ()
-        if isinstance(held, Object):
-            held.root = root
-        for one in (cell, *elements) if cell is not None else ():
-            if isinstance(one.value, Object):
-                continue
-            pointer = (one.type is not None and one.type.pointers) or (one is cell and match["declared"])
-            if pointer or isinstance(one.value, Place):
-                star = Type("unknown__") if (match["declared"] or "").startswith("*") else None
-                type_ = one.type.pointee if one.type is not None and one.type.pointers else star
-                m.put(one, Place(m.fresh("somewhere"), {}, root, type_))
-
-
-def _named_by(m: Machine, word: str) -> dict[str, None]:
-    """The words of a function, or of a lambda."""
-    found: dict[str, None] = {}
-    for unit in m.units:
-        for function in unit.functions.named(word):
-            found |= dict.fromkeys(_WORD.findall(unit.text.plain[function.body : function.end]))
-    cell = m.lookup(word)
-    if cell is not None and isinstance(cell.value, Lambda):
-        text = m.frame.unit.text
-        found |= dict.fromkeys(
-            _WORD.findall(text.plain[cell.value.body : text.braces.end(cell.value.body + 1)])
-        )
-    return found

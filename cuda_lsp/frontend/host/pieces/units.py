@@ -9,7 +9,8 @@ from attrs import define, evolve, field
 
 from cuda_lsp.frontend.host.host_classes import HostClass, HostClasses
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions, parameter_of
-from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader, Type
+from cuda_lsp.frontend.host.pieces.nodes import Type
+from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -1,4 +1,4 @@
-"""What expressions of the host are worth: sizes as polynomials, places in buffers, objects, variables' addresses.
+"""What expressions of the host are worth: sizes, places in buffers, objects, variables' addresses.
 
 A quotient of what is not divided evenly is a name of its own, the same for the same operands, so that sizes
 that were aligned upwards cancel like others.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.frontend.host.host_classes import HostClass
-from cuda_lsp.frontend.host.pieces.syntax import Type
+from cuda_lsp.frontend.host.pieces.nodes import Type
 from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.polynomials import Polynomial, added, multiplied
 
