@@ -92,15 +92,17 @@ def test_buffers_of_their_own_stay_apart(body: str) -> None:
         ("(float*)v, (int*)((float*)v + 500)", 500),
         ("d, (int*)(d + 4)", 4),
         ("(float*)v + 4, (int*)v + 8", 4),
-        ("(float*)v, (double*)v + 4", None),
-        ("(float*)v, (double*)((float*)v + 500)", None),
-        ("d + 4, (double*)d", None),
-        ("(float*)v, (char*)v + 4", None),
-        ("(float*)v, (X*)v + 4", None),
-        ("(float*)v, (float*)(d2 + 4)", None),
+        ("(float*)v, (double*)v + 4", 4),
+        ("(float*)v, (double*)((float*)v + 500)", 250),
+        ("d + 4, (double*)d", -2),
+        ("(float*)v, (char*)v + 4", 4),
+        ("(float*)v, (X*)v + 4", 4),
+        ("(float*)v, (float*)(d2 + 4)", 8),
     ],
 )
-def test_casts_to_types_of_one_size_keep_the_distance(arguments: str, offset: int | None) -> None:
+def test_a_distance_counts_elements_of_what_the_later_pointer_points_to(
+    arguments: str, offset: int | None
+) -> None:
     body = f"void* v = d; double* d2 = (double*)d; k<<<1, 32>>>({arguments});"
     assert site_of(body).shared[1].offset == offset
 

@@ -26,6 +26,8 @@ def _apart(body: str) -> SharedBuffer | None:
         ("size_t o = 0; float *a = w + o; o += n; float *b = w + o;", "#2"),
         ("size_t o = 64; float *a = w + o; o += n; float *b = w + o;", "#2"),
         ("float *p = w, *b = p; p += n; float *a = p;", ("*", -1, "#2")),
+        ("float *p = w; float *a = p; p += n; p -= m; float *b = p;", ("+", "#2", ("*", -1, "#3"))),
+        ("float *a = pool; pool += n; float *b = pool;", "#2"),
     ],
 )
 def test_steps_are_added_up(body: str, offset: object) -> None:
@@ -39,9 +41,8 @@ def test_steps_are_added_up(body: str, offset: object) -> None:
         "float *p = w; float *a = p; if (m) p += n; float *b = p;",
         "float *p = w; float *a = p; for (int i = 0; i < 4; i++) { p += n; } float *b = p;",
         "float *p = w; float *a = p; p += n; n = 4; float *b = p;",
-        "float *p = w; float *a = p; p += n; p -= m; float *b = p;",
         "float *p = w; float *a = p; p += n; next(&p); float *b = p;",
-        "float *a = pool; pool += n; float *b = pool;",
+        "float *a = pool; pool += n; other_file(); float *b = pool;",
         "float *p = w; float *a = p; p += n, p = w; float *b = p;",
     ],
 )
@@ -80,19 +81,19 @@ float *made(int n) { float *p; cudaMalloc(&p, n * 4); return p; }
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "offset"),
     [
-        "float *p = w; float *a = take(p, n); float *b = take(p, n);",
-        "float *p = w; float *a = drawn(&p, n); float *b = drawn(&p, n);",
-        "float *p = w; float *a = p; step(p, n); float *b = p;",
-        "float *p = w; float *a = behind(p, n); float *b = behind(p, n);",
-        "float *p = w; float *a = other_file(&p, n); float *b = other_file(&p, n);",
+        ("float *p = w; float *a = take(p, n); float *b = take(p, n);", "#2"),
+        ("float *p = w; float *a = drawn(&p, n); float *b = drawn(&p, n);", "#2"),
+        ("float *p = w; float *a = p; step(p, n); float *b = p;", "#2"),
+        ("float *p = w; float *a = behind(p, n); float *b = behind(p, m);", "#2"),
+        ("float *p = w; float *a = other_file(&p, n); float *b = other_file(&p, n);", None),
     ],
 )
-def test_a_cursor_that_a_function_moves_is_one_buffer(body: str) -> None:
+def test_a_cursor_that_a_function_moves_is_one_buffer(body: str, offset: object) -> None:
     text = f"{FUNCTIONS}void f(float *w, int n, int m) {{ {body} k<<<8, 256>>>(a, b, n, m); }}"
     shared = find_launches(Path("/x/a.cu"), text)[-1].shared.get(1)
-    assert shared is not None and shared.offset is None and not shared.pieces
+    assert shared is not None and shared.offset == offset and not shared.pieces
 
 
 def test_what_functions_allocate_are_buffers_of_their_own() -> None:

@@ -168,7 +168,8 @@ def test_a_size_that_changes_before_the_launch_is_another_one() -> None:
         ("float* p = d + n; if (!e) { n = 5; return; } k<<<1, 32>>>(d, p, n);", "#2"),
         ("float* p = d + 1; if (!e) { p = e; throw n; } k<<<1, 32>>>(d, p, n);", 1),
         ("float* p = d + n; if (!e) { n = 5; } k<<<1, 32>>>(d, p, n);", None),
-        ("float* p = d + n; if (!e) { n = 5; if (n) { return; } } k<<<1, 32>>>(d, p, n);", None),
+        ("float* p = d + n; if (!e) { n = 5; if (n) { return; } } k<<<1, 32>>>(d, p, n);", "#2"),
+        ("float* p = d + n; if (!e) { n = e; if (n) { return; } } k<<<1, 32>>>(d, p, n);", None),
         ("float* p = d + n; auto change = [&] { n = 5; return; }; change(); k<<<1, 32>>>(d, p, n);", None),
         ("float* p = d + n; if (!e) { n = 5; } else { return; } k<<<1, 32>>>(d, p, n);", None),
     ],
@@ -243,7 +244,7 @@ void launch(float* levels, int w, int h) {
     [
         ("w /= 2; h /= 2;", Verdict.RACE_FREE),
         ("w >>= 1; h >>= 1;", Verdict.RACE_FREE),
-        ("w *= 2; h *= 2;", Verdict.UNDECIDED),
+        ("w *= 2; h *= 2;", Verdict.RACY),
         ("w /= 2; h /= 2; if (l) w += 3;", Verdict.UNDECIDED),
         ("w -= 1; h -= 1;", Verdict.UNDECIDED),
         ("", Verdict.RACY),  # four times as many are read as lie between the two

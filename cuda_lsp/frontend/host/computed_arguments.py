@@ -9,10 +9,8 @@ sees. Both sides agree modulo any power of two, so that widths and signs do not 
 from __future__ import annotations
 
 import ast
-import functools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
@@ -20,6 +18,7 @@ from attrs import frozen
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
+from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
 from cuda_lsp.frontend.host.text import split_arguments
 
 _CAST = re.compile(
@@ -35,19 +34,8 @@ _MOST_STEPS = 6
 """Variables looked through."""
 _LONGEST = 400
 """Characters of an expression."""
-_MOST_FACTORS = 6
-"""Of one product."""
 _WIDTH = 32
 """Bits of an int."""
-
-
-@frozen
-class _Term:
-    """What a kernel sees of a launch that is one product: ``factor`` times the names."""
-
-    name: str
-    factor: int
-    names: tuple[str, ...]
 
 
 @frozen
@@ -78,9 +66,9 @@ def computed_arguments(
     found: dict[int, Formula] = {}
     for position, value in values.items():
         before = [(i, other) for i, other in values.items() if _rank(i, other) < _rank(position, value)]
-        terms = [_Term(f"#{i}", *product) for i, other in before if (product := _product(other))]
+        terms = [Term(f"#{i}", *product) for i, other in before if (product := product_of(other))]
         if _is_made(value):
-            formula = _sum(value, terms) or _sum(value, [*terms, *extents])
+            formula = sum_of(value, terms) or sum_of(value, [*terms, *extents])
         else:
             formula = next((t.name for t in terms if {t.names: t.factor} == value), None)
         if formula is not None:
@@ -103,16 +91,16 @@ def computed_fields(
     held = ((f, host.value(f.text, f.place)) for f in fields)
     values = {(f.position, f.name): value for f, value in held if value and any(value)}
     plain = ((i, host.value(text, at)) for i, text in enumerate(arguments)) if values else ()
-    terms = [_Term(f"#{i}", *product) for i, v in plain if v and any(v) and (product := _product(v))]
+    terms = [Term(f"#{i}", *product) for i, v in plain if v and any(v) and (product := product_of(v))]
     terms += _extents(host, configuration, at) if values else ()
     found: dict[tuple[int, str], Formula] = {}
     for key, value in sorted(values.items(), key=lambda each: _rank(0, each[1])):
-        formula = _sum(value, terms)
-        product = _product(value)
+        formula = sum_of(value, terms)
+        product = product_of(value)
         if formula is not None:
             found[key] = formula
         elif product is not None:
-            terms.append(_Term(f"#{key[0]}.{key[1]}", *product))
+            terms.append(Term(f"#{key[0]}.{key[1]}", *product))
     return found
 
 
@@ -135,8 +123,8 @@ def distance(
     if not value:
         return None
     known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
-    terms = [_Term(f"#{i}", *product) for i, v in known if v and (product := _product(v))]
-    return _sum(value, [*terms, *_extents(host, configuration, at)])
+    terms = [Term(f"#{i}", *product) for i, v in known if v and (product := product_of(v))]
+    return sum_of(value, [*terms, *_extents(host, configuration, at)])
 
 
 def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
@@ -158,17 +146,17 @@ def grids(
     """
     host = _Host(constants, at)
     known = [(i, host.value(text, at)) for i, text in enumerate(arguments)]
-    products = [(i, product) for i, value in known if value and (product := _product(value))]
-    terms = [_Term(f"#u{i}", *product) for i, product in products]
-    signed = [_Term(f"#{i}", *product) for i, product in products]
+    products = [(i, product) for i, value in known if value and (product := product_of(value))]
+    terms = [Term(f"#u{i}", *product) for i, product in products]
+    signed = [Term(f"#{i}", *product) for i, product in products]
     for axis in "xyz" if terms and configuration else "":
         value = host.extent(configuration[0], axis, at)
         if value is not None and any(value) and _is_made(value):
-            formula = _sum(value, terms)
+            formula = sum_of(value, terms)
             if formula is not None:
                 yield f"gridDim.{axis} == {_text(formula)}"
         divided = host.divided(value) if value is not None else None
-        formula = _sum(divided.whole, signed) if divided is not None else None
+        formula = sum_of(divided.whole, signed) if divided is not None else None
         if divided is not None and formula is not None:
             yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{divided.added}"
 
@@ -177,12 +165,12 @@ def quotients(constants: HostConstants, arguments: Sequence[str], at: int) -> It
     """Conditions (``guards``): arguments that are others divided by a number, ``w, w / 2``."""
     host = _Host(constants, at)
     known = {i: value for i, text in enumerate(arguments) if (value := host.value(text, at))}
-    terms = {i: _Term(f"#{i}", *product) for i, value in known.items() if (product := _product(value))}
+    terms = {i: Term(f"#{i}", *product) for i, value in known.items() if (product := product_of(value))}
     for position, value in known.items():
         quotient = host.quotient(value)
         if quotient is not None:
             others = [term for i, term in terms.items() if i != position]
-            formula = _sum(quotient.whole, others)
+            formula = sum_of(quotient.whole, others)
             if formula is not None and not isinstance(formula, int):
                 yield f"#{position} == {_text(formula)} / {quotient.by}{quotient.added}"
 
@@ -223,46 +211,13 @@ def _rank(position: int, value: Polynomial) -> tuple[int, int, int, int]:
     return degree, len(value), factor, position
 
 
-def _product(value: Polynomial) -> tuple[int, tuple[str, ...]] | None:
-    """The factor and the names, where it is one product."""
-    ((names, factor),) = value.items() if len(value) == 1 else (((), 0),)
-    return (factor, names) if names else None
-
-
-def _extents(host: _Host, configuration: Sequence[str], at: int) -> Iterator[_Term]:
+def _extents(host: _Host, configuration: Sequence[str], at: int) -> Iterator[Term]:
     for text, name in zip(configuration, ("gridDim", "blockDim"), strict=False):
         for axis in "xyz":
             value = host.extent(text, axis, at)
-            product = _product(value) if value else None
+            product = product_of(value) if value else None
             if product is not None:
-                yield _Term(f"{name}.{axis}", *product)
-
-
-def _sum(value: Polynomial, terms: Sequence[_Term]) -> Formula | None:
-    """The polynomial by these terms."""
-    products: list[Formula] = []
-    for names, factor in sorted(value.items()):
-        product = _factors(factor, Counter(names), terms, _MOST_FACTORS)
-        if product is None:
-            return None
-        products.append(product)
-    return functools.reduce(_plus, products)
-
-
-def _plus(left: Formula, right: Formula) -> Formula:
-    return ("+", left, right)
-
-
-def _factors(factor: int, names: Counter[str], terms: Sequence[_Term], most: int) -> Formula | None:
-    """One product by these terms, those first that tell most of it."""
-    if not names:
-        return factor
-    fitting = [t for t in terms if not Counter(t.names) - names and factor % t.factor == 0]
-    for term in sorted(fitting, key=lambda t: -len(t.names)) if most else ():
-        rest = _factors(factor // term.factor, names - Counter(term.names), terms, most - 1)
-        if rest is not None:
-            return term.name if rest == 1 else ("*", term.name, rest)
-    return None
+                yield Term(f"{name}.{axis}", *product)
 
 
 def _shifted(value: Polynomial, by: Polynomial) -> Polynomial | None:

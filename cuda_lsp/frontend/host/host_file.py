@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from cuda_lsp.frontend.host.host_classes import HostClasses
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.passed_fields import PassedFields
+from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.text import HostText, host_text
 from cuda_lsp.model import Position, Site, SourceRange
@@ -50,6 +52,14 @@ class HostFile:
     def functions_of_headers(self) -> Sequence[tuple[HostText, HostFunctions]]:
         """The texts that it includes, and their functions."""
         return [(file.text, file.functions) for file in self._headers]
+
+    @cached_property
+    def units(self) -> Sequence[Unit]:
+        """Its text and those of what it includes, as they are followed."""
+        headers = [
+            Unit(file.text, file.functions, HostClasses(file.text, file.functions)) for file in self._headers
+        ]
+        return [Unit(self.host, self.constants.functions, self.pointers.called.classes), *headers]
 
     @cached_property
     def _line_ends(self) -> list[int]:

@@ -52,6 +52,8 @@ from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed
+from cuda_lsp.frontend.host.pieces.apart import followed as pieces_of
+from cuda_lsp.frontend.host.pieces.apart import is_doubtful, refined
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
@@ -395,7 +397,7 @@ class _Reader:
         pointers = self._file.pointers
 
         def buffers(arguments: Sequence[str], at: int, computed: Computed) -> Mapping[int, SharedBuffer]:
-            return shared_buffers(
+            found = shared_buffers(
                 arguments,
                 lambda text: constants.integer(text, at),
                 lambda name: pointers.held(name, at),
@@ -404,6 +406,11 @@ class _Reader:
                 pointers.returned,
                 lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
             )
+            units = self._file.units
+            if not is_doubtful(found, units, arguments, lambda name: pointers.held(name, at)):
+                return found
+            way = pieces_of(units, lambda text: constants.integer(text, at), arguments, at)
+            return refined(found, way) if way is not None else found
 
         def told() -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
             fields = record_fields(pointers, self._file.fields, launch.arguments, at)

@@ -67,7 +67,8 @@ class SharedBuffer:
     """A pointer argument that begins ``offset`` elements behind the earlier one at ``first``; None: unknown.
 
     ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation; or of sizes,
-    where the elements are of another type than those of the earlier one.
+    where the elements are of another type than those of the earlier one. ``unit``: what is counted, in
+    bytes; None: elements of the pointer's own.
     In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets; ``#2.n``: a field of a
     record), later by name.
     """
@@ -75,6 +76,7 @@ class SharedBuffer:
     first: int | str
     offset: Formula | None = 0
     pieces: bool = False
+    unit: int | None = None
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""

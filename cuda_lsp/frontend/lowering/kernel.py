@@ -206,11 +206,11 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
     size = info.target.size if info.target is not None else 0
     scalars = {v.name: v for v in found if isinstance(v.type, Int) and v.type.bits >= 32}
     elements = expression_of(shared.offset, scalars, INT64) if shared.offset is not None else None
-    if elements is None or (not size and shared.offset != 0):
+    if elements is None or (not (shared.unit or size) and shared.offset != 0):
         (low.pieces if shared.pieces else low.overlapping)[name] = str(shared.first)
         return place
     low.arrays[f"parameter {name}"] = anchor
-    moved = binary(BinaryOp.MUL, elements, const(max(1, size), INT64))
+    moved = binary(BinaryOp.MUL, elements, const(shared.unit or max(1, size), INT64))
     low.behind[name] = str(shared.first), moved
     start = offset_by(AddressOf(anchor, info.ir), moved)
     return StaticPlace(info, start, place.owner)
