@@ -22,6 +22,7 @@ _MOST_IN_A_FILE = 6000
 _LONGEST_DECLARATION, _MOST_DECLARED = 400, 16
 _DIRECTIVE = re.compile(r"^[ \t]?#[^\n]*", re.M)
 _LONGEST_HEAD = 400
+_DEEPEST = 64  # braces and parentheses in each other
 
 
 @define(eq=False)
@@ -105,7 +106,7 @@ class Unit:
     def is_virtual(self, owner: HostClass, name: str) -> bool:
         """Whether another class may have another function in place of one."""
         own = self.text.plain[owner.begin : owner.end]
-        return re.search(rf"\bvirtual\b[^;{{}}()]*\b{name}\s?\(", own) is not None
+        return re.search(rf"\bvirtual\b[^;{{}}()]{{0,200}}\b{name}\s?\(", own) is not None
 
     def defaults(self, owner: HostClass) -> Iterator[tuple[str, str]]:
         """The fields that a class gives values, ``int n = 0;``, and these."""
@@ -130,8 +131,13 @@ class Unit:
 
     def _pieces(self, owner: HostClass) -> Iterator[str]:
         inside = _ACCESS.sub(" ", self.text.plain[owner.begin + 1 : owner.end])
-        while (less := _NESTED.sub(lambda m: ";" if m[0][0] == "{" else "\0", inside)) != inside:
+        for _ in range(_DEEPEST):
+            less = _NESTED.sub(lambda m: ";" if m[0][0] == "{" else "\0", inside)
+            if less == inside:
+                break
             inside = less
+        else:
+            return  # no class that people write
         for piece in inside.split(";"):
             if piece.strip() and "\0" not in piece.partition("=")[0]:
                 yield piece.strip()
