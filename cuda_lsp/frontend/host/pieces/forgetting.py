@@ -18,7 +18,8 @@ from cuda_lsp.frontend.host.pieces.values import (
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
 _TARGET = re.compile(
-    r"(?P<declared>(?:\*|\bauto)\s?)?\b(?P<name>[A-Za-z_]\w*)(?:\s?(?:\.|->)\s?\w+)*\s?(?:\[[^\[\]]{0,80}\]\s?)?=(?!=)"
+    r"(?P<declared>(?:\*|\bauto)\s?)?(?<![\w.])(?<!->)(?P<name>[A-Za-z_]\w*)(?:\s?(?:\.|->)\s?\w+){0,8}\s?"
+    r"(?:\[[^\[\]]{0,80}\]\s?)?=(?!=)"
 )
 
 

@@ -27,7 +27,7 @@ from cuda_lsp.frontend.host.statements import NoStatement, Statements
 from cuda_lsp.frontend.host.text import closings, whole_arguments
 
 _LAUNCH = re.compile(
-    r"(?:(?<!\w)[A-Za-z_][\w:]*\s?(?:<(?:[^<>;]|<[^<>;]*>){0,200}>\s?)?)<<<(?:[^;]{0,1000}?)>>>\s?(?=\()"
+    r"(?:(?<![\w:])[A-Za-z_][\w:]*\s?(?:<(?:[^<>;]|<[^<>;]{0,200}>){0,200}>\s?)?)<<<(?:[^;]{0,1000}?)>>>\s?(?=\()"
 )
 _BOUND = re.compile(r"\A(?:const\s)?auto\s?&{0,2}\s?\[([\w\s,]{1,200})\]\s?=\s?(.+)\Z", re.S)
 _ALIAS = re.compile(r"\Ausing\s(\w+)\s?=\s?(.+)\Z", re.S)

@@ -30,7 +30,7 @@ from cuda_lsp.frontend.host.pieces.nodes import (
 )
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:0[xX][\da-fA-F']+|\d[\d']*(?:\.\d*)?(?:[eE][-+]?\d+)?)\w*)|(?P<name>[A-Za-z_]\w*)"
+    r"(?:(?P<number>(?:0[xX][\da-fA-F']+|\d[\d']*(?:\.\d*)?(?:[eE][-+]?\d+)?)\w*)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<sign>->|\+\+|--|<<=|>>=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|::|<<|\.\.\.|\S))"
 )
 _BUILT_IN = re.compile(
