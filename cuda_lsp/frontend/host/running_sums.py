@@ -35,9 +35,9 @@ _ENDS = re.compile(r"[;{}]")
 _WRAPPED = re.compile(r"\bthrust::device_(?:ptr<[^<>()]*>|pointer_cast)\(([^()]*)\)")
 _FURTHER_ON = re.compile(r"\A([^?]+?)\+(\d{1,6})\Z")
 _NOTHING = re.compile(r"\A(?:NULL|nullptr|0)?\Z")
-_CAST = r"(?:(?:reinterpret|static|const)_cast<[^<>()]*>\(|\([\w:]+(?:const)?\*\)\(?)"
+_CAST = r"(?:(?:reinterpret|static|const)_cast<[^<>()]*>\(|\([\w:]+\*\)\(?)"
 _VARIABLE = re.compile(
-    rf"\A{_CAST}*([A-Za-z_]\w*)(?:(?:\.|->)(?:data|data_ptr|get)(?:<[^<>()]*>)?\(\))?\)*\Z"
+    rf"\A{_CAST}{{0,4}}([A-Za-z_]\w*)(?:(?:\.|->)(?:data|data_ptr|get)(?:<[^<>()]*>)?\(\))?\)*\Z"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST_STATEMENT = 400

@@ -19,7 +19,7 @@ _GIVEN = re.compile(rf"(?<![\w.>])({_NAME})(?:\.|->)\w+\s?\(([^;]{{1,600}});")
 _LED_BY = re.compile(
     rf"\A\s?(?:[a-z]+_cast\s?<[^<>]*>\s?\(\s?|\([^()]*\*\s?\)\s?|&\s?)*({_NAME})\b(?!\s?[(<:])"
 )
-_COPIED = re.compile(r"\b(?:cudaMemcpy(?:Async)?|\w*(?:ToHost|D2H|DtoH)\w*)\s?\(")
+_COPIED = re.compile(r"\b(?:cudaMemcpy(?:Async)?|\w{0,60}?(?:ToHost|D2H|DtoH)\w{0,60})\s?\(")
 _ASKED = re.compile(
     r"\s?\.\s?(?:size|sizes|numel|dim|options|device|dtype|scalar_type|get_device|defined|empty)\s?\("
 )
