@@ -106,4 +106,4 @@ def test_an_image_is_the_same_however_much_follows_it() -> None:
 
 def test_a_message_that_lies_about_its_length_is_refused() -> None:
     with pytest.raises(struct.error):
-        told(struct.pack("<I", 1 << 30) + b"short")
+        told(struct.pack("<I", 1 << 30) + b"short", {})
