@@ -41,15 +41,7 @@ _LEAST = 1.0  # seconds of a program's run
 _TORCHS = "TORCH_EXTENSIONS_DIR"
 NO_CACHES = {"CUPY_CACHE_IN_MEMORY": "1", "PYCUDA_DISABLE_CACHE": "1"}
 """So that what packages compiled in an earlier run is compiled in this one, and its source known."""
-_STAND_IN = (
-    "emulator.cpp",
-    "memory.cpp",
-    "nvrtc.cpp",
-    "linkers.cpp",
-    "lookups.cpp",
-    "driver.cpp",
-    "opened.cpp",
-)
+_STAND_IN = ("emulator.cpp", "memory.cpp", *_NOTING, "driver.cpp", "opened.cpp")
 
 
 def run_script(

@@ -16,7 +16,7 @@ from cuda_lsp.frontend.host.pieces.values import (
 )
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
+WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
 _TARGET = re.compile(
     r"(?P<declared>(?:\*|\bauto)\s?)?(?<![\w.])(?<!->)(?P<name>[A-Za-z_]\w*)(?:\s?(?:\.|->)\s?\w+){0,8}\s?"
     r"(?:\[[^\[\]]{0,80}\]\s?)?=(?!=)"
@@ -26,7 +26,7 @@ _TARGET = re.compile(
 def forgotten(m: Machine, place: int, end: int) -> list[Cell]:
     """Whatever a stretch of text names may have changed, and what functions that it names may name."""
     text = m.frame.unit.text.plain[place:end]
-    words, writes = dict.fromkeys(_WORD.findall(text)), _WRITES.search(text) is not None
+    words, writes = dict.fromkeys(_WORD.findall(text)), WRITES.search(text) is not None
     for word in [*words]:
         inner = _named_by(m, word)
         writes = writes or bool(inner)

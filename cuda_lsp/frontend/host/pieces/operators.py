@@ -12,7 +12,6 @@ from cuda_lsp.frontend.host.pieces.syntax import is_built_in
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Nobody,
-    Object,
     Place,
     Size,
     Value,
@@ -185,7 +184,7 @@ def _same_each_time(sign: str, one: Polynomial, other: Polynomial) -> Polynomial
 def unary(m: Machine, sign: str, value: Value) -> Value:
     """``-n``, ``~n``, ``!n``."""
     known = size(value)
-    if known is None or isinstance(value, Object):
+    if known is None:
         return Nobody(m.fresh("value"))
     if sign == "+":
         return Size(known)

@@ -9,7 +9,7 @@ from attrs import evolve
 from cuda_lsp.frontend.host.macros import Macro
 from cuda_lsp.frontend.host.pieces import calls, objects
 from cuda_lsp.frontend.host.pieces.evaluation import cell_of, evaluated
-from cuda_lsp.frontend.host.pieces.forgetting import forgotten
+from cuda_lsp.frontend.host.pieces.forgetting import WRITES, forgotten
 from cuda_lsp.frontend.host.pieces.machine import Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.nodes import LambdaText, Node, Type
 from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader, arguments, expression, is_built_in
@@ -32,7 +32,6 @@ _LAUNCH = re.compile(
 _BOUND = re.compile(r"\A(?:const\s)?auto\s?&{0,2}\s?\[([\w\s,]{1,200})\]\s?=\s?(.+)\Z", re.S)
 _ALIAS = re.compile(r"\Ausing\s(\w+)\s?=\s?(.+)\Z", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_WRITES = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|<<=|>>=|&\s?\w")
 _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit|terminate)\s?\()")
 _NO_EXPRESSION = re.compile(r"[;{#]")
 _NO_STATEMENT = frozenset({"case", "default", "goto", "else", "catch", "asm"})
@@ -191,7 +190,7 @@ def _asked(m: Machine, text: str, place: int) -> bool | None:
     try:
         value = evaluated(m, expression(_expanded(m, text)))
     except NotRead:
-        if _WRITES.search(text):
+        if WRITES.search(text):
             raise
         return None
     whole = constant(value.value) if isinstance(value, Size) else None
