@@ -74,8 +74,8 @@ class Surroundings:
     words: frozenset[bytes]
 
     def moved(self, edit: Edit) -> Surroundings:
-        """The same after an edit inside one of the bodies."""
-        return evolve(self, bodies=tuple(b if b.end < edit.start else _moved(b, edit) for b in self.bodies))
+        """The same after an edit inside one of the bodies, or of white space and comments."""
+        return evolve(self, bodies=tuple(b if b.end <= edit.start else _moved(b, edit) for b in self.bodies))
 
 
 def _moved(body: Body, edit: Edit) -> Body:

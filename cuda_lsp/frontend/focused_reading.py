@@ -11,11 +11,12 @@ from pathlib import Path
 
 from attrs import evolve
 
-from cuda_lsp.frontend.focus import Focus
+from cuda_lsp.frontend.focus import Edit, Focus
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.same_code import SameCode
+from cuda_lsp.frontend.source_text import SourceText
 
 
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
@@ -54,13 +55,59 @@ def moved_sources(sources: KernelSources, focus: Focus) -> KernelSources:
     )
 
 
+def respelled_sources(sources: KernelSources, edit: Edit, same: SameCode) -> KernelSources | None:
+    """The kernels of the file after an ``edit`` of white space and comments; None: one is not found again."""
+
+    def stretch(start: int, end: int) -> tuple[int, int]:
+        return edit.moved(start), end if end <= edit.start else edit.moved(end)
+
+    def again(kernel: KernelSource) -> KernelSource | None:
+        if kernel.offsets[1] <= edit.start:
+            return kernel
+        whole, name = same.moved(kernel.range), same.moved(kernel.name_range)
+        if whole is None or name is None:
+            return None
+        return evolve(kernel, offsets=stretch(*kernel.offsets), range=whole, name_range=name)
+
+    kernels, templates = ([again(k) for k in each] for each in (sources.kernels, sources.templates))
+    skipped = [(again(k), count) for k, count in sources.skipped]
+    if None in kernels or None in templates or any(k is None for k, _ in skipped):
+        return None
+    return evolve(
+        sources,
+        kernels=tuple(k for k in kernels if k),
+        templates=tuple(k for k in templates if k),
+        skipped=tuple((k, count) for k, count in skipped if k),
+        device_functions=tuple((name, *stretch(*at)) for name, *at in sources.device_functions),
+        bodies=(),
+    )
+
+
+def half_typed_sources(sources: KernelSources, focus: Focus, source: SourceText) -> KernelSources:
+    """The kernels of the file ``source`` when clang did not see where the one in focus ends."""
+    moved = moved_sources(sources, focus)
+    here = {k.offsets: source.range(*focus.offsets) for k in sources.kernels if k.offsets == focus.was}
+    kernels = zip(sources.kernels, moved.kernels, strict=True)
+    return evolve(
+        moved,
+        kernels=tuple(
+            evolve(new, offsets=focus.offsets, range=here[old.offsets]) if old.offsets in here else new
+            for old, new in kernels
+        ),
+    )
+
+
 def moved_problems(before: Problems, focus: Focus, last: int) -> Problems:
     """The mistakes of the file but those inside the edited function, which ended on line ``last``."""
-    edit = focus.edit
+    return problems_behind(before, focus.edit, focus.was, last)
+
+
+def problems_behind(before: Problems, edit: Edit, was: tuple[int, int], last: int) -> Problems:
+    """The mistakes of the file but those inside a stretch that was edited, which ended on line ``last``."""
     main = (
         evolve(p, offset=edit.moved(p.offset), line=p.line + (edit.lines if p.offset >= edit.old_end else 0))
         for p in before.main
-        if not focus.was[0] <= p.offset < focus.was[1]
+        if not was[0] <= p.offset < was[1]
     )
     missing = ((name, line + edit.lines if line > last else line) for name, line in before.missing)
     return Problems(tuple(main), before.headers, tuple(missing), before.unfound)
@@ -80,6 +127,18 @@ def _moved(kernel: KernelSource, focus: Focus) -> KernelSource:
 
 def _stretch(offsets: tuple[int, int], focus: Focus) -> tuple[int, int]:
     return focus.edit.moved(offsets[0]), focus.edit.moved(offsets[1])
+
+
+def half_typed_problems(before: Problems, focus: Focus, last: int, found: Problems) -> Problems | None:
+    """The mistakes of the file when those of the kernel in focus, of ``found``, hide where it ends.
+
+    None: nothing there is broken.
+    """
+    own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
+    if not any(p.syntax for p in own):
+        return None
+    others = moved_problems(before, focus, last)
+    return evolve(others, main=tuple(sorted((*others.main, *own), key=lambda p: p.offset)))
 
 
 def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems | None:

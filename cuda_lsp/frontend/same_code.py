@@ -47,7 +47,7 @@ class SameCode:
         commented = _commented(old, begin, end + rest, parts)
         if not commented and _differ(*parts):
             return None
-        if _LINES.findall(parts[0]) != _LINES.findall(parts[1]) or old[:begin].endswith("\\\n"):
+        if _whole_lines(parts[0]) != _whole_lines(parts[1]) or old[:begin].endswith("\\\n"):
             return None
         if any('R"' in part for part in parts) or "__LINE__" in old:
             return None
@@ -116,6 +116,12 @@ class SameCode:
     def _position(self, offset: int) -> Position:
         line = self.new.count("\n", 0, offset)
         return Position(self.first + line, offset - self.new.rfind("\n", 0, offset))
+
+
+def _whole_lines(part: str) -> list[str]:
+    """Lines of which each is a whole, without white space that ends them."""
+    bare = ((line, line.rstrip(" \t")) for line in _LINES.findall(part))
+    return [line if text.endswith("\\") else text for line, text in bare]
 
 
 def _differ(old: str, new: str) -> bool:

@@ -23,14 +23,18 @@ from cuda_lsp.frontend.broken_declarations import BrokenDeclarations, broken_dec
 from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
-from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
+from cuda_lsp.frontend.focus import Focus, Surroundings, edit_between, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
+    half_typed_problems,
+    half_typed_sources,
     merged_problems,
     merged_sources,
     moved_problems,
     moved_sites,
     moved_sources,
+    problems_behind,
     resited,
+    respelled_sources,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
@@ -200,6 +204,31 @@ class Translation:
         elif text != self._source.text and not (focused and self._read_focused(text)):
             self._read(text)
 
+    def respell(self, last: str, text: str, same: SameCode) -> bool:
+        """Take a text with the ``same`` code as the ``last``, without reading it; False: it has to be read.
+
+        No kernel can be lowered until ``complete``; cursors handed out before are dead afterwards.
+        """
+        around, before = self._surroundings, self._source
+        if self._outside_is_new or not self._may_focus() or before.text != last:
+            return False
+        if around is None or self._environment is None:
+            return False
+        edit = edit_between(before.data, SourceText(self.path, text).data)
+        sources = respelled_sources(self._sources, edit, same)
+        if sources is None or len(before.data) + edit.shift > budgets.MOST_BYTES:
+            return False
+        line, was = before.position(edit.old_end).line, (edit.start, edit.old_end)
+        problems, broken = self._problems, self._broken_declarations
+        elsewhere, mentions = self.sites_elsewhere, self._mentions()
+        self._take(text)
+        self._sources, self._problems = sources, problems_behind(problems, edit, was, line)
+        self._surroundings, self._focused = around.moved(edit), (edit.start, edit.new_end)
+        self._broken = broken.moved(self.path, line, edit.lines)
+        self._elsewhere, self._mentioned = elsewhere, mentions
+        self._digest()
+        return True
+
     @property
     def is_focused(self) -> bool:
         """Whether at most one kernel of the text was read."""
@@ -207,7 +236,11 @@ class Translation:
 
     def reads(self, source: KernelSource) -> bool:
         """Whether ``lower`` can take this kernel."""
-        return self._focused is None or source.offsets == self._focused
+        return self._focused is None or (source.offsets == self._focused and not self._lost)
+
+    def lost_sight_of(self, source: KernelSource) -> bool:
+        """Whether somebody types in this kernel, and it is so broken that nothing was read of it."""
+        return self._lost and source.offsets == self._focused
 
     def complete(self, text: str | None = None) -> None:
         """Read the whole text (None: as it is) if not done. Cursors handed out before are dead afterwards."""
@@ -248,6 +281,7 @@ class Translation:
         self._understood: Understanding | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
+        self._lost = False  # that one is so broken that clang does not see its end
 
     def _read(self, text: str) -> None:
         self._take(text)
@@ -296,7 +330,7 @@ class Translation:
             )
             self._digest()
             return True
-        if not self._parse(focus) or not self._believe(focus, sources, problems):
+        if not self._parse(focus) or not self._believe(focus, sources, problems, last):
             return False
         if focus.edit.lines and environment.device_lines:
             self._digest()
@@ -310,13 +344,18 @@ class Translation:
     def _may_focus(self) -> bool:
         return self._readable.whole and not self._wait
 
-    def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
+    def _believe(self, focus: Focus, sources: KernelSources, problems: Problems, last: int) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            self._wait = budgets.PATIENCE
-            return False
+            told = half_typed_problems(problems, focus, last, self._problems)
+            if told is None:
+                self._wait = budgets.PATIENCE
+                return False
+            self._sources, self._problems = half_typed_sources(sources, focus, self._source), told
+            self._lost = True
+            return True
         asked = self._guesses.asked_for(self._sources.templates, self._source)
         if asked and self._problems.hang_on_arguments(*focus.offsets):
             return False  # other arguments are tried then
@@ -490,6 +529,10 @@ class Translation:
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(own, self._source),
         )
+
+    def is_broken(self, source: KernelSource) -> bool:
+        """Whether clang complains about the kernel, or about what it may call."""
+        return bool(self._compile_errors(source))
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
         """Errors inside the kernel and inside what it may call, wherever that stands, and of types that clang

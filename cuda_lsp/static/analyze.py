@@ -32,6 +32,7 @@ from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.deadline import interrupted
+from cuda_lsp.static.diagnostics.incomplete import COMPILE_ERRORS
 from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
 from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
 from cuda_lsp.static.pace import Pace
@@ -115,6 +116,8 @@ class Analyzer:
             document.text, document.version = text, version
             self._say_in_parts(path, document, pace, said)
         decided = self._decided_before(document, text) if document.text and self._quick else {}
+        if pace.decided:
+            decided |= self._half_typed(document, text, decided)
         done = self._as_written(document, decided) if pace.decided else frozenset[str]()
         keys, errors, unknown, waiting = self._first_tier(translation, pace, done)
         errors += unclosed
@@ -329,9 +332,18 @@ class Analyzer:
         if document is None:
             translation = Translation(path, text, FrontendOptions.of(self.settings_of(path)), unit)
             document = self._documents[path] = Document(translation, translation.directives, Carried(path))
-        else:
+        elif not self._respelled(document, text):
             document.translation.reparse(text, focused=self._quick)
         return document
+
+    def _respelled(self, document: Document, text: str) -> bool:
+        """Whether white space and comments alone have changed, and nothing has to be read for that."""
+        before, translation = document.text, document.translation
+        if not self._quick or not before or before == text:
+            return False
+        kernels = [source.identity for source in translation.kernels()]
+        same = document.carried.respelled(kernels, before, text) if kernels else None
+        return same is not None and translation.respell(before, text, same)
 
     def _pace(self, document: Document | None, text: str, settled: bool) -> Pace:
         if not self._quick:
@@ -359,6 +371,18 @@ class Analyzer:
                 found[key] = report
         return found
 
+    def _half_typed(self, document: Document, text: str, decided: Container[str]) -> dict[str, KernelReport]:
+        """Kernels of the newest text that are broken, and were decided before somebody typed, by key."""
+        translation, found = document.translation, dict[str, KernelReport]()
+        for key, source in keyed(translation):
+            if key in decided or key in self._reports or not translation.is_broken(source):
+                continue
+            report = evolve(undecided(source, COMPILE_ERRORS), key=source.digest)
+            told = document.carried.half_typed(source.identity, text, report)
+            if told is not None:
+                found[key] = told
+        return found
+
     def _as_written(self, document: Document, decided: Container[str]) -> frozenset[str]:
         """The keys of kernels that were ``decided`` and whose findings quote what is written now."""
         of_file = keyed(document.translation)
@@ -377,7 +401,8 @@ class Analyzer:
         The reports of all others are known then, but for those ``decided``, by key.
         """
         unknown = self._unknown(translation, decided)
-        if not all(translation.reads(source) for _, source in unknown) and not pace.decided:
+        unread = [source for _, source in unknown if not translation.reads(source)]
+        if unread and (not pace.decided or any(map(translation.lost_sight_of, unread))):
             translation.complete()
             unknown = self._unknown(translation, decided)
         failures: dict[str, ToolError] = {}

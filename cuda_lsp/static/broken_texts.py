@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 
 from cuda_lsp.frontend.kernel_sources import KernelSource
@@ -11,17 +12,41 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import ToolError
 
+_ENDS = ("", ";", "{", "}")
+_MOST_SLASHES = 16  # that are looked at
+_SLASH = re.compile(r"/[ \t]*$", re.M)
+
 
 def closed(path: Path, text: str) -> tuple[str, list[ToolError]]:
-    """The text without a comment that nothing ends: until it is typed, it would be all of the rest."""
-    found = open_comment(text)
-    if found is None:
-        return text, []
-    start, end = found
-    at = [len(text[:offset].encode("utf-8", "replace")) for offset in found]
-    place = SourceText(path, text).range(*at)
-    told = ToolError("nothing ends this comment; the lines below it are analysed", place)
-    return text[:start] + " " * (end - start) + text[end:], [told]
+    """The text without comments that are being typed: one that nothing ends yet would be all of the rest, and
+    of what follows a lone ``/`` clang makes nothing."""
+    told: list[ToolError] = []
+    read = text
+    for begun, message in (
+        (open_comment(text), "nothing ends this comment; the lines below it are analysed"),
+        (_lone_slash(text), "a comment begins with `//` or `/*`; the lines below are analysed"),
+    ):
+        if begun is not None:
+            start, end = begun
+            at = [len(text[:offset].encode("utf-8", "replace")) for offset in begun]
+            told.append(ToolError(message, SourceText(path, text).range(*at)))
+            read = read[:start] + " " * (end - start) + read[end:]
+    return read, told
+
+
+def _lone_slash(text: str) -> tuple[int, int] | None:
+    """A ``/`` at the end of a line where no quotient can be: behind a statement, or alone. As offsets."""
+    for slash in islice(_SLASH.finditer(text), _MOST_SLASHES):
+        start = slash.start()
+        before = text[text.rfind("\n", 0, start) + 1 : start].rstrip(" \t")
+        if "//" in before or open_comment(text[:start]) is not None:
+            continue
+        if not before:
+            lines = (line.strip() for line in reversed(text[:start].splitlines()))
+            before = next((line for line in lines if line and not line.startswith("//")), "")
+        if before[-1:] in _ENDS or before.endswith("*/"):
+            return start, start + 1
+    return None
 
 
 def broken_templates(translation: Translation) -> list[KernelSource]:

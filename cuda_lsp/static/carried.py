@@ -23,6 +23,8 @@ Moved = Callable[[SourceRange], "SourceRange | None"]
 
 _SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
 
+_CERTAIN = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL)
+
 
 @frozen
 class Edit:
@@ -177,6 +179,20 @@ class Carried:
         self._known[kernel] = again
         return again.report
 
+    def respelled(self, kernels: Iterable[str], before: str, text: str) -> SameCode | None:
+        """Where the code of the text ``before`` is in a newer one; None: something has to be looked at anew.
+
+        All of these kernels were decided then, and their findings quote nothing that is written differently.
+        """
+        decided = [self._known.get(kernel) for kernel in kernels]
+        if not all(isinstance(k, _Decided) and k.text == before and not k.respelled for k in decided):
+            return None
+        same = SameCode.of(self._path, before, text)
+        findings = (f for k in decided if isinstance(k, _Decided) for f in k.report.findings)
+        if same is None or any(same.respelled(place) for f in findings for place in f.places):
+            return None
+        return same
+
     def shifted(self, kernel: str, text: str, lines: int) -> KernelReport | None:
         """What was decided of a kernel that is what it was in the text before, ``lines`` further down."""
         known = self._known.get(kernel)
@@ -202,6 +218,19 @@ class Carried:
             moved = self._edit(told.decided.text, text).moved
             launches = tuple(_launched(moved, launch) for launch in told.decided.report.launches)
         return _with(evolve(report, launches=launches), self._follow(kernel, told, text))
+
+    def half_typed(self, kernel: str, text: str, report: KernelReport) -> KernelReport | None:
+        """``report`` of a kernel whose newest ``text`` is broken, with all that was told.
+
+        Executing what is left of it would accuse nobody whom the whole text did not. None: that was not
+        decided.
+        """
+        known = self._known.get(kernel)
+        if known is None or _told(known).decided is None:
+            return None
+        shown = self.put_off(kernel, text, report)
+        racy = any(f.code in RACES and f.status in _CERTAIN for f in shown.findings)
+        return evolve(shown, verdict=Verdict.RACY) if racy else shown
 
     def surroundings_changed(self) -> None:
         """Headers, or launches in other files: the same code may mean something else now."""

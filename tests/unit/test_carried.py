@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend import clang_unit
 from cuda_lsp.frontend.same_code import SameCode
+from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status, Verdict
-from cuda_lsp.static import budgets, carried
+from cuda_lsp.static import analyze, budgets, carried
 from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.broken_texts import closed
 from cuda_lsp.static.carried import Edit
+from cuda_lsp.static.diagnostics.incomplete import COMPILE_ERRORS
+from cuda_lsp.static.tiers import FirstTier
 
 PATH = Path("k.cu")
 TEXT = """// rows of a matrix
@@ -129,7 +134,8 @@ def test_white_space_and_comments_change_nothing_but_places(
         ("int t", "intt"),
         ("pitch + t", "pitch + + t"),
         ("a + +b", "a ++b"),
-        ("#define N 4\n", "#define N 4 \n"),
+        ("#define N 4\n", "#define N  4\n"),
+        ("#define N 4 \\\n", "#define N 4 \\ \n"),
         ('p("a b")', 'p("a  b")'),
         ("int a; // b\nint c;", "int a; // b int c;"),
         ("int a; int c;", "int a; /* int c;"),
@@ -150,6 +156,8 @@ def test_other_tokens_are_other_code(old: str, new: str) -> None:
         ("f(a,b); g();", "f(a, b);\n  // and then\n  g();"),
         ('p("a // b", x);', 'p("a // b",  x);'),
         ("x;\n#define N 4", "x;\n\n#define N 4"),
+        ("#define N 4\n", "#define N 4 \n"),
+        ("// cuda-lsp: args n=4\nk();", "// cuda-lsp: args n=4 \nk();"),
         ("x;\n// cuda-lsp: args n=4\nk();", "x;\n// note\n\n// cuda-lsp: args n=4\n\nk();"),
     ],
 )
@@ -179,6 +187,95 @@ def test_broken_text_takes_no_finding_away(typed: str) -> None:
         lines = {(f.code, f.site.range.start.line + (f.site.range.start.line > 3)) for f in before.findings}
         assert lines <= kept
     editor.shutdown()
+
+
+@pytest.mark.parametrize("typed", [" i", " int q", " int q = (", " if (", " for (int i = 0; i < "])
+def test_half_a_statement_has_nothing_executed_until_nobody_types(
+    analyzer: Analyzer, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = analyzer.update(PATH, TEXT)
+    executed: list[str] = []
+    enumerate_kernel = analyze.enumerate_kernel
+
+    def counted(kernel: Kernel, settings: Settings, *, until: float) -> FirstTier:
+        executed.append(kernel.name)
+        return enumerate_kernel(kernel, settings, until=until)
+
+    monkeypatch.setattr(analyze, "enumerate_kernel", counted)
+    text = TEXT.replace("= in[t];", f"= in[t];{typed}")
+    edited = analyzer.update(PATH, text)
+    assert not executed
+    rows, other = edited.kernels
+    assert rows.verdict is before.kernels[0].verdict and other == before.kernels[1]
+    assert [f.message for f in edited.findings] == [f.message for f in before.findings]
+    assert all(f.earlier for f in rows.findings)
+    assert COMPILE_ERRORS in rows.reasons
+    assert analyzer.is_partial(PATH) and not analyzer.has_put_off(PATH)
+    analyzer.complete(PATH, text)
+    assert executed or typed.strip() in (
+        "if (",
+        "for (int i = 0; i <",
+        "int q =",
+    )  # clang may lose sight of it
+    analyzer.update(PATH, TEXT)
+    assert all(not f.earlier for f in analyzer.update(PATH, TEXT).findings)
+
+
+@pytest.mark.parametrize(
+    ("place", "typed"),
+    [
+        ("}\n__global__ void other", "} /\n__global__ void other"),
+        ("// rows of a matrix", "/\n// rows of a matrix"),
+        ("// rows of a matrix", "// rows of a matrix\n /"),
+        ("s[t] = in[t];", "s[t] = in[t]; /"),
+        ("s[t] = in[t];", "s[t] = in[t]; /*"),
+    ],
+)
+def test_a_comment_that_is_begun_takes_no_kernel_away(analyzer: Analyzer, place: str, typed: str) -> None:
+    before = analyzer.update(PATH, TEXT)
+    edited = analyzer.update(PATH, TEXT.replace(place, typed))
+    assert [(k.name, k.verdict, k.refined) for k in edited.kernels] == [
+        (k.name, k.verdict, k.refined) for k in before.kernels
+    ]
+    assert [f.message for f in edited.findings] == [f.message for f in before.findings]
+    (error,) = edited.errors
+    assert "comment" in error.message and error.range
+    line, column = error.range.start.line, error.range.start.column
+    assert TEXT.replace(place, typed).splitlines()[line - 1][column - 1] == "/"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["int a = b /\n  c;", "int a = b\n/\nc;", "/*\n /\n*/", "x = 1; // and /", "int a = (b) /\n c;", "*/ x"],
+)
+def test_a_quotient_and_a_comment_are_no_comment_that_is_begun(text: str) -> None:
+    assert closed(PATH, text) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("// rows of", "// the rows of"),
+        ("= in[t];", "= in[t];  // said"),
+        ("}\n__global__", "}\n\n__global__"),
+    ],
+)
+def test_white_space_and_comments_are_not_read_while_all_is_decided(
+    analyzer: Analyzer, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clang_unit, "read", None)
+    edited = analyzer.update(PATH, TEXT.replace(old, new))
+    monkeypatch.undo()
+    fresh = Analyzer(quick=True)
+    fresh.update(PATH, TEXT.replace(old, new))
+    whole = fresh.settle(PATH)
+    fresh.shutdown()
+    assert [(k.name, k.range, k.verdict, k.launches, k.reasons) for k in edited.kernels] == [
+        (k.name, k.range, k.verdict, k.launches, k.reasons) for k in whole.kernels
+    ]
+    assert [(f.message, f.site, f.related) for f in edited.findings] == [
+        (f.message, f.site, f.related) for f in whole.findings
+    ]
 
 
 def test_places_in_a_header_stay_where_they_are(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kernel_text import kernel_text
 
 from cuda_lsp.frontend.focus import edit_between
 from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 
@@ -92,6 +94,8 @@ def meaning(kernel: Kernel) -> tuple[object, ...]:
 
 
 def compare(focused: Translation, whole: Translation) -> None:
+    if any(map(focused.lost_sight_of, focused.kernels())):
+        return  # of others clang makes in the whole text what it can
     assert [told(k) for k in focused.kernels()] == [told(k) for k in whole.kernels()]
     assert focused.diagnostics == whole.diagnostics
     assert focused.unreadable == whole.unreadable
@@ -130,6 +134,49 @@ def test_reading_one_kernel_tells_what_reading_the_file_tells(path: Path | None)
         compare(focused, whole)
     focused.complete()
     compare(focused, whole)
+
+
+SPACE = ("  ", "\n", "\n\n    ", " /* é */ ", "  // said\n", " /* two\nlines */ ")
+
+
+def respelled(text: str, choose: random.Random) -> str:
+    """White space or a comment comes, or goes, somewhere."""
+    gaps = [m for m in re.finditer(r"(?<=[;{}]) *\n|(?<=[(,]) *|(?<=[;{}] )", text) if m.start() < m.end()]
+    gap = choose.choice(gaps)
+    if choose.random() < 0.3:
+        return text[: gap.start()] + ("\n" if "\n" in gap[0] else "") + text[gap.end() :]
+    at = choose.choice((gap.start(), gap.end()))
+    return text[:at] + choose.choice(SPACE) + text[at:]
+
+
+@pytest.mark.parametrize("path", [*FIXTURES[::4], None], ids=lambda p: p.stem if p else "many")
+def test_white_space_that_is_not_read_tells_what_reading_it_tells(path: Path | None) -> None:
+    text = path.read_text() if path else MANY
+    choose = random.Random(text)
+    moved, whole = Translation(PATH, text), Translation(PATH, text)
+    taken = 0
+    for number in range(8 if path else 60):
+        typed = respelled(text, choose)
+        same = SameCode.of(PATH, text, typed)
+        if same is None or not moved.respell(text, typed, same):
+            moved.reparse(typed, focused=True)
+        else:
+            taken += 1
+            assert not any(moved.reads(kernel) for kernel in moved.kernels())
+        text = typed
+        whole.reparse(text)
+        compare(moved, whole)
+        if number % 3 == 2:  # somebody types something else behind it
+            other = edited(text, choose)
+            moved.reparse(other, focused=True)
+            whole.reparse(other)
+            compare(moved, whole)
+            moved.reparse(text, focused=True)
+            whole.reparse(text)
+            compare(moved, whole)
+    assert taken > 2
+    moved.complete()
+    compare(moved, whole)
 
 
 @pytest.mark.parametrize(

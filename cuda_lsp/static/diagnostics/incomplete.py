@@ -13,6 +13,8 @@ from cuda_lsp.model import Code, LaunchConfig, Status
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
+COMPILE_ERRORS = "the kernel has compile errors"
+
 
 def _incomplete(kernel: Kernel) -> Iterator[Incomplete]:
     """Statements that were not translated, harmless ones left out, in order of the text."""
@@ -36,7 +38,7 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
 def reasons(kernel: Kernel) -> tuple[str, ...]:
     """Why this kernel cannot be called race-free, whatever the engines say."""
     named = (f"{s.said} ({s.reason})" for s in _incomplete(kernel))
-    errors = ("the kernel has compile errors",) if kernel.errors else ()
+    errors = (COMPILE_ERRORS,) if kernel.errors else ()
     return tuple(dict.fromkeys((*named, *errors)))
 
 
