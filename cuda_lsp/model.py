@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve, field, frozen
+
+from cuda_lsp.told_lines import with_lines
 
 # ---------------------------------------------------------------------------------------- source
 
@@ -49,6 +52,12 @@ class SourceRange:
             Position(self.start.line + lines, self.start.column),
             Position(self.end.line + lines, self.end.column),
         )
+
+
+def line_now(path: Path, where: Callable[[SourceRange], SourceRange | None], line: int) -> int | None:
+    """The number that a line of a file has now; None: what stood there is gone."""
+    now = where(SourceRange(path, Position(line, 1), Position(line + 1, 1)))
+    return now and now.start.line
 
 
 @frozen
@@ -441,7 +450,12 @@ class Finding:
 
         site = taken(self.site)
         related = tuple(evolve(r, site=taken(r.site)) for r in self.related)
-        return evolve(self, site=site, related=related, parted=tuple(rest))
+        told = {
+            name: with_lines(text, partial(line_now, self.site.range.path, where))
+            for name in ("message", "condition", "reason")
+            if (text := getattr(self, name)) is not None
+        }
+        return evolve(self, site=site, related=related, parted=tuple(rest), **told)
 
     def moved(self, lines: int, path: Path) -> Finding:
         """The same with its places in the file ``path`` ``lines`` further down."""
@@ -490,7 +504,8 @@ class KernelReport:
         if not lines:
             return self
         findings = tuple(finding.moved(lines, self.range.path) for finding in self.findings)
-        return evolve(self, range=self.range.shifted(lines), findings=findings)
+        reasons = tuple(with_lines(reason, lambda line: line + lines) for reason in self.reasons)
+        return evolve(self, range=self.range.shifted(lines), findings=findings, reasons=reasons)
 
 
 @frozen

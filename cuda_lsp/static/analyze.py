@@ -27,19 +27,20 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError
-from cuda_lsp.static import budgets, work
+from cuda_lsp.static import budgets, kept_reports, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.deadline import interrupted
 from cuda_lsp.static.diagnostics.incomplete import COMPILE_ERRORS
-from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
+from cuda_lsp.static.kept_reports import KeptReport, keyed
 from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
 from cuda_lsp.static.pace import Pace
 from cuda_lsp.static.rewrites.attempts import with_waits
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.rewrites.retries import with_retries
+from cuda_lsp.static.same_program import Program
 from cuda_lsp.static.shares import Shares
 from cuda_lsp.static.stored_values import is_open, may_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
@@ -51,6 +52,9 @@ _NOT_INSTANTIATED = (
 )
 
 _PUT_OFF = "it is analysed when nobody types"
+Alike = Callable[[str, KernelSource, Kernel], bool]
+"""Whether all is known of the kernel under this key, because it was so in another text."""
+
 _PATIENCE_S = 5.0
 """That who asks for a kernel waits for one that was put off."""
 
@@ -118,8 +122,20 @@ class Analyzer:
         decided = self._decided_before(document, text) if document.text and self._quick else {}
         if pace.decided:
             decided |= self._half_typed(document, text, decided)
-        done = self._as_written(document, decided) if pace.decided else frozenset[str]()
-        keys, errors, unknown, waiting = self._first_tier(translation, pace, done)
+        done = self._as_written(document, decided) if pace.decided else set[str]()
+
+        def alike(key: str, source: KernelSource, kernel: Kernel) -> bool:
+            """Whether it is a program of which all is known, in another text."""
+            values = partial(_program, translation, source, valued=True)
+            here = evolve(undecided(source, _PUT_OFF), key=source.digest)
+            report = document.carried.alike(source.identity, text, here, Program(kernel), values)
+            if report is not None:
+                decided[key] = report
+                done.add(key)
+            return report is not None
+
+        typed = alike if document.text and pace.decided else None
+        keys, errors, unknown, waiting = self._first_tier(translation, pace, done, typed)
         errors += unclosed
         hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
         unknown = tuple(k for k in unknown if all(k.range != source.range for source in hidden))
@@ -227,7 +243,7 @@ class Analyzer:
         for again in (False, True):
             likes = [known.likeness() for known in open_]  # instances that are alike have one share
             shares, undecided = Shares(settings.solver_budget, len(set(likes)), again), list[KeptReport]()
-            alike: Alike = {}
+            alike: kept_reports.Alike = {}
             given: dict[str, int | None] = {}
             for known, key in zip(open_, likes, strict=True):
                 budget = given[key] if key in alike else shares.following()
@@ -383,26 +399,26 @@ class Analyzer:
                 found[key] = told
         return found
 
-    def _as_written(self, document: Document, decided: Container[str]) -> frozenset[str]:
+    def _as_written(self, document: Document, decided: Container[str]) -> set[str]:
         """The keys of kernels that were ``decided`` and whose findings quote what is written now."""
         of_file = keyed(document.translation)
         respelled = document.carried.is_respelled
-        return frozenset(key for key, s in of_file if key in decided and not respelled(s.identity))
+        return {key for key, s in of_file if key in decided and not respelled(s.identity)}
 
     def _earlier(self, document: Document, source: KernelSource, text: str) -> KernelReport:
         """What is known of a kernel that is put off."""
         return document.carried.put_off(source.identity, text, undecided(source, _PUT_OFF, refined=False))
 
     def _first_tier(
-        self, translation: Translation, pace: Pace, decided: Container[str] = ()
+        self, translation: Translation, pace: Pace, decided: Container[str] = (), alike: Alike | None = None
     ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...], list[Keyed]]:
         """Keys and first lines of kernels; errors; reports that only say why not; kernels that are put off.
 
-        The reports of all others are known then, but for those ``decided``, by key.
+        The reports of all others are known then, but for those ``decided``, by key: ``alike`` may find more.
         """
         unknown = self._unknown(translation, decided)
         unread = [source for _, source in unknown if not translation.reads(source)]
-        if unread and (not pace.decided or any(map(translation.lost_sight_of, unread))):
+        if unread and (pace.whole or any(map(translation.lost_sight_of, unread))):
             translation.complete()
             unknown = self._unknown(translation, decided)
         failures: dict[str, ToolError] = {}
@@ -410,7 +426,7 @@ class Analyzer:
         for number, (key, source) in enumerate(sorted(readable, key=lambda known: pace.nearness(known[1]))):
             if not pace.begins(number):
                 break
-            failure = self._analyse(translation, source, key, pace, number)
+            failure = self._analyse(translation, source, key, pace, number, alike)
             if failure:
                 failures[key] = failure
         waiting = [known for known in self._unknown(translation, decided) if known[0] not in failures]
@@ -487,10 +503,13 @@ class Analyzer:
         return [(key, line) for key, line in lines if line is not None]
 
     def _analyse(
-        self, translation: Translation, source: KernelSource, key: str, pace: Pace, number: int = 0
-    ) -> ToolError | None:
+        self, translation: Translation, source: KernelSource, key: str, pace: Pace, number: int = 0,
+        alike: Alike | None = None,
+    ) -> ToolError | None:  # fmt: skip
         try:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
+            if alike is not None and alike(key, source, kernel):
+                return None
             until = pace.until_of(number)
             first = enumerate_kernel(kernel, settings, until=until)
             open_ = is_open(first, kernel)
@@ -579,11 +598,10 @@ class Analyzer:
         first, name = known.first, known.identity
         if key in document.hidden:
             return document.carried.hidden(name, document.text, known.at(line))
-        broken = bool(known.kernel.errors)
-        lines = line - known.line
         return document.carried.shown(
-            name, document.text, known.at(line), first.report, lines, cut=first.cut, broken=broken
-        )
+            name, document.text, known.at(line), first.report, line - known.line,
+            cut=first.cut, program=known.program,
+        )  # fmt: skip
 
     def _is_open(self, known: KeptReport) -> bool:
         return not known.report.refined and self._background.has_work(known.first)

@@ -10,16 +10,32 @@ decides nothing, and one that differs in white space and comments alone was deci
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.frontend.source_text import differing
-from cuda_lsp.model import RACES, Finding, KernelReport, LaunchConfig, Position, SourceRange, Status, Verdict
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import (
+    RACES,
+    Code,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    Position,
+    SourceRange,
+    Status,
+    Verdict,
+    line_now,
+)
+from cuda_lsp.static.same_program import Program
+from cuda_lsp.told_lines import with_lines
 
 _REMEMBERED = 3  # analyses before the last one
 Moved = Callable[[SourceRange], "SourceRange | None"]
+Followed = Callable[[], Kernel]
 
 _SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
 
@@ -76,7 +92,7 @@ class _Decided:
 
     ``before``: of texts before, whose code was another: the one behind a lone ``/``, or without the statement
     that somebody began to type, may be that again. ``respelled``: findings quote code whose white space or
-    comments were edited since.
+    comments were edited since. ``program``: what was analysed.
     """
 
     text: str
@@ -84,6 +100,7 @@ class _Decided:
     first: _Executed
     before: _Decided | None = None
     respelled: bool = False
+    program: Program | None = None
 
     def cut(self, many: int) -> _Decided:
         """With so many before it at most."""
@@ -137,19 +154,20 @@ class Carried:
         lines: int,
         *,
         cut: bool,
-        broken: bool,
+        program: Program,
     ) -> KernelReport:
         """``report`` of a kernel (whose name stays) of the newest ``text``, with what is open still.
 
-        ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed;
-        ``broken``: the text is, so that what is not found may be there all the same.
+        ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed.
+        Of broken text, what is not found may be there all the same.
         """
-        executed = _Executed(first, lines)
+        executed, broken = _Executed(first, lines), bool(program.kernel.errors)
         known = self._known.get(kernel) or _Told(text)
         decided = known if isinstance(known, _Decided) else known.decided
         if report.refined and not broken:
             before = decided.before if decided and decided.report is report else decided
-            self._known[kernel] = _Decided(text, report, executed, before and before.cut(_REMEMBERED))
+            kept = before and before.cut(_REMEMBERED)
+            self._known[kernel] = _Decided(text, report, executed, kept, program=program)
             return report
         again = None if broken else self._again(decided, text, report)
         if again is not None:
@@ -219,6 +237,27 @@ class Carried:
             launches = tuple(_launched(moved, launch) for launch in told.decided.report.launches)
         return _with(evolve(report, launches=launches), self._follow(kernel, told, text))
 
+    def alike(
+        self, kernel: str, text: str, report: KernelReport, program: Program, followed: Followed
+    ) -> KernelReport | None:
+        """What was decided of a kernel that is the same program in a newer ``text``; None: nothing was.
+
+        ``report`` has the place that the kernel has now. ``followed``: the ``program`` with values of floats,
+        which is asked for where these were looked at.
+        """
+        known = self._known.get(kernel)
+        decided = known.decided if isinstance(known, _Told) else known
+        while decided is not None:
+            moved = self._edit(decided.text, text).moved
+            blamed = any(finding.code is Code.LAUNCH_LIMIT for finding in decided.report.findings)
+            if decided.program and not blamed and decided.program.is_like(program, followed):
+                again = _placed(decided, text, report, moved)
+                if again is not None:
+                    self._known[kernel] = again
+                    return again.report
+            decided = decided.before
+        return None
+
     def half_typed(self, kernel: str, text: str, report: KernelReport) -> KernelReport | None:
         """``report`` of a kernel whose newest ``text`` is broken, with all that was told.
 
@@ -260,25 +299,9 @@ class Carried:
         same = compared[id(old)][1]
         if same is None:
             return self._again(decided.before, text, report)
-        findings, quick = (
-            _all_moved(known.findings, same.moved) for known in (decided.report, decided.first)
-        )
-        if (len(findings), len(quick)) != (len(decided.report.findings), len(decided.first.findings)):
-            return None
-        before = decided.report
-        known = evolve(
-            report,
-            launches=report.launches or tuple(_launched(same.moved, launch) for launch in before.launches),
-            verdict=before.verdict,
-            reasons=before.reasons,
-            findings=findings,
-            refined=True,
-            assumptions=before.assumptions,
-        )
-        executed = _Executed(evolve(report, findings=quick), 0)
-        quoted = [place for finding in before.findings for place in finding.places]
-        respelled = decided.respelled or any(map(same.respelled, quoted))
-        return _Decided(text, known, executed, decided.before, respelled)
+        quoted = [place for finding in decided.report.findings for place in finding.places]
+        moved = _placed(decided, text, report, same.moved)
+        return moved and evolve(moved, respelled=decided.respelled or any(map(same.respelled, quoted)))
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
         """All that was told, in a newer text."""
@@ -302,6 +325,25 @@ class Carried:
         if id(old) not in made:  # it is kept there, so that no other text has its number
             made[id(old)] = (old, Edit.between(self._path, old, new))
         return made[id(old)][1]
+
+
+def _placed(decided: _Decided, text: str, report: KernelReport, moved: Moved) -> _Decided | None:
+    """What was decided, of a ``text`` in which its places have ``moved``; None: one of them is gone."""
+    before = decided.report
+    findings, quick = (_all_moved(known.findings, moved) for known in (before, decided.first))
+    if (len(findings), len(quick)) != (len(before.findings), len(decided.first.findings)):
+        return None
+    line = partial(line_now, report.range.path, moved)
+    known = evolve(
+        report,
+        launches=report.launches or tuple(_launched(moved, launch) for launch in before.launches),
+        verdict=before.verdict,
+        reasons=tuple(with_lines(reason, line) for reason in before.reasons),
+        findings=findings,
+        refined=True,
+        assumptions=before.assumptions,
+    )
+    return evolve(decided, text=text, report=known, first=_Executed(evolve(report, findings=quick), 0))
 
 
 def _launched(moved: Moved, launch: LaunchConfig) -> LaunchConfig:

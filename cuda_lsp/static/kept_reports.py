@@ -19,6 +19,7 @@ from cuda_lsp.model import KernelReport, LaunchConfig, Verdict
 from cuda_lsp.static.background import Answer, budget_of
 from cuda_lsp.static.likeness import likeness
 from cuda_lsp.static.proofs import proof
+from cuda_lsp.static.same_program import Program
 from cuda_lsp.static.solver.answer import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, refined
@@ -45,6 +46,14 @@ class KeptReport:
     report: KernelReport
     line: int
     _shown: tuple[KernelReport, int, KernelReport] | None = None
+    _program: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        """The kernel, to be compared with others."""
+        if self._program is None or self._program.kernel is not self.kernel:
+            self._program = Program(self.kernel)
+        return self._program
 
     def at(self, line: int) -> KernelReport:
         """The report where the kernel begins on ``line``; the same object until one of them changes."""

@@ -9,21 +9,19 @@ for several types of floats.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import attrs
 from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Expr, Kernel
 from cuda_lsp.ir.types import BOOL, Float, Opaque, Pointer, is_word
 from cuda_lsp.ir.walk import assigned, operands, pointers, subexpressions, used, variables
-from cuda_lsp.model import LaunchConfig, Site
+from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice
+from cuda_lsp.static.structure import Structure
 
 _DATA = "data"
 
@@ -31,15 +29,15 @@ _DATA = "data"
 def likeness(kernel: Kernel, launches: Sequence[LaunchConfig]) -> str:
     """A digest that kernels have in common which are alike and are launched alike."""
     facts = facts_of(kernel)
-    writer = _Writer(facts, _needed(facts), _of_whole_elements(facts))
+    structure = _Likeness(facts=facts, needed=_needed(facts), whole=_of_whole_elements(facts))
     parts: list[object] = [
         kernel.params, kernel.directives, kernel.bounds, kernel.grid, kernel.arguments, kernel.extents,
         kernel.enumerated, kernel.sums, kernel.granted, kernel.errors,
         [evolve(launch, site=None) for launch in launches],
         [kernel.said_of(launch) for launch in launches], kernel.body,
     ]  # fmt: skip
-    writer.text(parts)
-    return writer.digest.hexdigest()
+    structure.text(parts)
+    return structure.digest.hexdigest()
 
 
 def _needed(facts: Slice) -> set[int]:
@@ -122,45 +120,20 @@ def _is_data(e: Expr, facts: Slice, s: ir.Store | ir.Atomic) -> bool:
 
 
 @define(eq=False)
-class _Writer:
-    """Nodes as text, each behind its parts, once; what has a number by the order in which it comes."""
+class _Likeness(Structure):
+    """A program but for what is data."""
 
-    facts: Slice
-    needed: set[int]
-    whole: set[Array]
-    digest: Any = field(factory=hashlib.sha256)
-    _numbers: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
-    _nodes: dict[int, tuple[object, str]] = field(factory=dict[int, tuple[object, str]])  # which keeps them
-    _texts: dict[str, str] = field(factory=dict[str, str])
+    facts: Slice = field(kw_only=True)
+    needed: set[int] = field(kw_only=True)
+    whole: set[Array] = field(kw_only=True)
 
-    def text(self, node: object) -> str:
-        if isinstance(node, (Float, Opaque)):
-            return f"{type(node).__name__}{node.size}{is_word(node)}"
-        if isinstance(node, Site):
-            return self.text(node.range)
-        if isinstance(node, Mapping):
-            return self._once(sorted(f"{key}={self.text(value)}" for key, value in _items(node)))
-        if isinstance(node, (tuple, list)):
-            return self._once(self.text(part) for part in _parts(node) if not self._is_dropped(part))
-        if isinstance(node, (Enum, Pointer)):
-            return type(node).__name__ if isinstance(node, Pointer) else node.name
-        if not attrs.has(type(node)):
-            return repr(node)
-        known = self._nodes.get(id(node))
-        if known is None:
-            known = self._nodes[id(node)] = (node, self._node(node))
-        return known[1]
+    def data(self, type: Float | Opaque) -> str:
+        return f"{type.__class__.__name__}{type.size}{is_word(type)}"
 
-    def _node(self, node: Any) -> str:
-        values: dict[str, Any] = {name: getattr(node, name) for name in _fields(node)}
-        for name in ("label", "continue_label", "id"):
-            if isinstance(values.get(name), int):
-                kind = name.removeprefix("continue_") if "label" in name else type(node).__name__
-                values[name] = self._number(kind, values[name])
+    def values(self, node: Any) -> dict[str, Any]:
+        values = Structure.values(self, node)
         if isinstance(node, (ir.Load, ir.Atomic)) and node.var is not None and node.var.id not in self.needed:
             values["var"] = None
-        if isinstance(node, ir.Unknown):
-            values["reason"] = ""
         if isinstance(node, Array):
             values["parts"] = ()
         if isinstance(node, Array) and isinstance(node.element, (Float, Opaque)):
@@ -174,16 +147,16 @@ class _Writer:
             values["value"] = _DATA
         if isinstance(node, ir.Atomic):
             values["operands"] = tuple(_DATA if _is_data(e, self.facts, node) else e for e in node.operands)
-        return self._once((type(node).__name__, *(self.text(value) for value in values.values())))
+        return values
 
-    def _is_dropped(self, s: object) -> bool:
-        """It computes data only."""
-        if isinstance(s, ir.Assign):
-            return s.var.id not in self.needed
-        if isinstance(s, ir.Block) and s.lock is None:
-            return all(map(self._is_dropped, s.body))
-        if isinstance(s, ir.If):
-            return all(map(self._is_dropped, (*s.then, *s.otherwise)))
+    def is_dropped(self, part: object) -> bool:
+        """Whether it computes data only."""
+        if isinstance(part, ir.Assign):
+            return part.var.id not in self.needed
+        if isinstance(part, ir.Block) and part.lock is None:
+            return all(map(self.is_dropped, part.body))
+        if isinstance(part, ir.If):
+            return all(map(self.is_dropped, (*part.then, *part.otherwise)))
         return False
 
     def _is_element(self, s: ir.Load | ir.Store) -> bool:
@@ -191,28 +164,3 @@ class _Writer:
         arrays = self.facts.roots(s.pointer)
         whole = bool(arrays) and all(s.type.size <= array.element.size for array in arrays)
         return whole and isinstance(s.type, (Float, Opaque))
-
-    def _number(self, kind: str, number: int) -> str:
-        return self._numbers.setdefault((kind, number), f"{kind}{len(self._numbers)}")
-
-    def _once(self, parts: Iterable[str]) -> str:
-        """A short name of the text, which the digest has."""
-        text = " ".join(parts)
-        known = self._texts.get(text)
-        if known is None:
-            known = self._texts[text] = f"@{len(self._texts)}"
-            self.digest.update(f"{text}\n".encode())
-        return known
-
-
-def _fields(node: Any) -> list[str]:
-    cls: Any = node.__class__
-    return [a.name for a in attrs.fields(cls)]
-
-
-def _parts(nodes: Any) -> Sequence[object]:
-    return nodes
-
-
-def _items(nodes: Any) -> Iterable[tuple[object, object]]:
-    return nodes.items()

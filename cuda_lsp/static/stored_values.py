@@ -14,7 +14,9 @@ from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import RaceKind, SourceRange
+from cuda_lsp.model import RACES, KernelReport, RaceKind, SourceRange, Verdict
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown
 from cuda_lsp.static.witnessed_values import is_suspected, stores_of_floats
 
@@ -47,7 +49,7 @@ def with_stored_values(
         return first
     again = enumerate_kernel(kernel.followed, settings, until=until)
     if again.cut:
-        return evolve(first, cut=True)
+        return evolve(first, cut=True, report=_without_suspected(first, settings))
     alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
     differing = {f.key: f for f in again.findings if is_suspected(f)}
     findings = tuple(
@@ -56,3 +58,16 @@ def with_stored_values(
     )
     report = evolve(first.report, findings=shown(findings, settings))
     return evolve(first, findings=findings, report=report, alike=alike)
+
+
+def _without_suspected(first: FirstTier, settings: Settings) -> KernelReport:
+    """What can be told while nobody knows whether threads that write one place store one value."""
+    known = [finding for finding in first.findings if not is_suspected(finding)]
+    racy = any(finding.certain and finding.code in RACES for finding in known)
+    return evolve(
+        first.report,
+        findings=shown(known, settings),
+        verdict=Verdict.RACY if racy else Verdict.UNDECIDED,
+        reasons=first.report.reasons if racy else (doubt(Open.BACKGROUND),),
+        refined=False,
+    )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend import clang_unit
 from cuda_lsp.frontend.same_code import SameCode
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, Position, SourceRange, Status, Verdict
-from cuda_lsp.static import analyze, budgets, carried
+from cuda_lsp.static import analyze, budgets, carried, stored_values
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.broken_texts import closed
 from cuda_lsp.static.carried import Edit
@@ -189,19 +191,26 @@ def test_broken_text_takes_no_finding_away(typed: str) -> None:
     editor.shutdown()
 
 
-@pytest.mark.parametrize("typed", [" i", " int q", " int q = (", " if (", " for (int i = 0; i < "])
-def test_half_a_statement_has_nothing_executed_until_nobody_types(
-    analyzer: Analyzer, typed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = analyzer.update(PATH, TEXT)
-    executed: list[str] = []
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the kernels that are executed."""
+    names: list[str] = []
     enumerate_kernel = analyze.enumerate_kernel
 
-    def counted(kernel: Kernel, settings: Settings, *, until: float) -> FirstTier:
-        executed.append(kernel.name)
+    def counted(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
+        names.append(kernel.name)
         return enumerate_kernel(kernel, settings, until=until)
 
     monkeypatch.setattr(analyze, "enumerate_kernel", counted)
+    monkeypatch.setattr(budgets, "TYPING_S", 10.0)  # however slow the machine is
+    return names
+
+
+@pytest.mark.parametrize("typed", [" i", " int q", " int q = (", " if (", " for (int i = 0; i < "])
+def test_half_a_statement_has_nothing_executed_until_nobody_types(
+    analyzer: Analyzer, executed: list[str], typed: str
+) -> None:
+    before = analyzer.update(PATH, TEXT)
     text = TEXT.replace("= in[t];", f"= in[t];{typed}")
     edited = analyzer.update(PATH, text)
     assert not executed
@@ -219,6 +228,88 @@ def test_half_a_statement_has_nothing_executed_until_nobody_types(
     )  # clang may lose sight of it
     analyzer.update(PATH, TEXT)
     assert all(not f.earlier for f in analyzer.update(PATH, TEXT).findings)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("= in[t];", "= in[t]; int q = 4;"),
+        ("= in[t];", "= in[t]; int q = t * n; q = q + pitch;"),
+        ("= in[t];", "= in[t];\n    float q = 2.0f;"),
+        ("= in[t];", "= in[t]; if (n > 3) { int q = 3; }"),
+        ("// rows of", "__device__ int more(int n) { return n + 1; }\n// rows of"),
+        ("{ rows<<<", "{\n  int q = 1; rows<<<"),
+        ("int t = threadIdx.x;", "int t = (threadIdx.x);"),
+    ],
+)
+def test_the_same_program_is_not_executed_again_until_nobody_types(
+    analyzer: Analyzer, executed: list[str], old: str, new: str
+) -> None:
+    text = TEXT.replace(old, new)
+    edited = analyzer.update(PATH, text)
+    assert not executed
+    assert all(kernel.refined for kernel in edited.kernels)
+    analyzer.complete(PATH, text)
+    settled = analyzer.settle(PATH)
+    assert [(k.name, k.range, k.verdict, k.reasons, k.launches) for k in edited.kernels] == [
+        (k.name, k.range, k.verdict, k.reasons, k.launches) for k in settled.kernels
+    ]
+    assert [(f.message, f.site, f.related, f.status) for f in edited.findings] == [
+        (f.message, f.site, f.related, f.status) for f in settled.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("= in[t];", "= in[t]; int q = 4; t = q;"),
+        ("= in[t];", "= in[t]; n = n + 1;"),
+        ("= in[t];", "= in[t]; float q = out[0];"),
+        ("= in[t];", "= in[t]; __syncthreads();"),
+        ("t % (n * 64)", "t % (n * 32)"),
+        ("float s[256]", "float s[257]"),
+        ("rows<<<4, 256>>>", "rows<<<4, 128>>>"),
+        ("rows<<<4, 256>>>(a, b, c, d)", "rows<<<4, 256>>>(a, b, 64, d)"),
+        ("// rows of", "// cuda-lsp: args n=4\n// rows of"),
+    ],
+)
+def test_another_program_is_executed(analyzer: Analyzer, executed: list[str], old: str, new: str) -> None:
+    analyzer.update(PATH, TEXT.replace(old, new))
+    if not executed:  # of a host function nothing was read: the editor asks at once
+        assert analyzer.has_put_off(PATH)
+        analyzer.update(PATH, TEXT.replace(old, new))
+        assert not analyzer.has_put_off(PATH)
+    assert executed == ["rows"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
+        (" float q = y;", True),
+        (" float q = in[0]; q += x;", False),
+        (" x = y;", False),
+        (" x += in[t];", False),
+    ],
+)
+def test_floats_that_were_looked_at_are_part_of_the_program(
+    executed: list[str], typed: str, same: bool
+) -> None:
+    text = "__global__ void one(float* out, const float* in, float y) {\n    int t = threadIdx.x;\n"
+    text += "    float x = in[0] * y;\n    out[0] = x;\n}\n"
+    text += "void f(float* o, float* i) { one<<<1, 64>>>(o, i, 2); }\n"
+    edited = text.replace("y;\n", f"y;{typed}\n")
+    typing, fresh = Analyzer(quick=True), Analyzer(quick=True)
+    typing.update(PATH, text)
+    assert typing.settle(PATH).kernels[0].refined
+    executed.clear()
+    typing.update(PATH, edited)
+    assert executed == ([] if same else ["one"])
+    fresh.update(PATH, edited)
+    assert [(f.message, f.same_value) for f in typing.settle(PATH).findings] == [
+        (f.message, f.same_value) for f in fresh.settle(PATH).findings
+    ]
+    for analyzer in (typing, fresh):
+        analyzer.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -439,3 +530,30 @@ def test_the_call_that_leads_to_a_finding_goes_with_its_code(
     assert calls("\n" + text) == [[2, 6]]
     assert calls("\n" + text.replace("int t =", "\nint t =")) == [[2, 7]]
     analyzer.shutdown()
+
+
+def test_what_may_be_of_one_value_is_no_error_until_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second look at the values of floats that came too late left an error for ever."""
+    text = "__global__ void one(float* out, const float* in) {\n    out[blockIdx.x] = in[0] * 2;\n}\n"
+    text += "void f(float* o, float* i) { one<<<1, 64>>>(o, i); }\n"
+    editor = Analyzer(quick=True)
+    kernel = editor.update(PATH, text).kernels[0]
+    assert [f.same_value for f in kernel.findings] == [True]
+    again = stored_values.enumerate_kernel
+
+    def late(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
+        first = again(kernel, settings, until=until)
+        return evolve(first, cut=until < math.inf)
+
+    monkeypatch.setattr(stored_values, "enumerate_kernel", late)
+    typed = text.replace("* 2", "* 3")
+    kernel = editor.update(PATH, typed).kernels[0]
+    assert not [f for f in kernel.findings if not f.earlier] and not kernel.refined
+    assert kernel.verdict is Verdict.UNDECIDED
+    editor.refine(PATH, lambda report: None)
+    (key,) = [
+        key for key, known in editor._reports.items() if "* 3" in known.kernel.digest or known.first.cut
+    ]  # pyright: ignore[reportPrivateUsage]
+    editor.finish([key])
+    assert [f.same_value for f in editor.update(PATH, typed).findings] == [True]
+    editor.shutdown()
