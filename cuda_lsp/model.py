@@ -504,8 +504,12 @@ class KernelReport:
         if not lines:
             return self
         findings = tuple(finding.moved(lines, self.range.path) for finding in self.findings)
-        reasons = tuple(with_lines(reason, lambda line: line + lines) for reason in self.reasons)
-        return evolve(self, range=self.range.shifted(lines), findings=findings, reasons=reasons)
+        reasons, assumptions = (
+            tuple(with_lines(text, lambda line: line + lines) for text in told)
+            for told in (self.reasons, self.assumptions)
+        )
+        moved = self.range.shifted(lines)
+        return evolve(self, range=moved, findings=findings, reasons=reasons, assumptions=assumptions)
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_LINES = re.compile(r"(?<!launch on )\blines? \d+(?:(?:, | and )\d+)*")
+_LINES = re.compile(r"(?<!launch on )\blines? \d+(?:(?:, | and | to )\d+)*")
 _NUMBER = re.compile(r"\d+")
 
 

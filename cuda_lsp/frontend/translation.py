@@ -56,6 +56,7 @@ from cuda_lsp.frontend.kernel_sources import (
     text_outside,
     with_digests,
 )
+from cuda_lsp.frontend.left_out import left_out
 from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
@@ -528,6 +529,7 @@ class Translation:
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(own, self._source),
+            granted=(*kernel.granted, *left_out(self._ast, source, self._source)),
         )
 
     def is_broken(self, source: KernelSource) -> bool:

@@ -341,7 +341,7 @@ def _placed(decided: _Decided, text: str, report: KernelReport, moved: Moved) ->
         reasons=tuple(with_lines(reason, line) for reason in before.reasons),
         findings=findings,
         refined=True,
-        assumptions=before.assumptions,
+        assumptions=tuple(with_lines(assumption, line) for assumption in before.assumptions),
     )
     return evolve(decided, text=text, report=known, first=_Executed(evolve(report, findings=quick), 0))
 
