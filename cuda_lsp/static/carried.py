@@ -250,7 +250,8 @@ class Carried:
         while decided is not None:
             moved = self._edit(decided.text, text).moved
             blamed = any(finding.code is Code.LAUNCH_LIMIT for finding in decided.report.findings)
-            if decided.program and not blamed and decided.program.is_like(program, followed):
+            kept = decided.program if not (blamed or decided.respelled) else None
+            if kept is not None and kept.is_like(program, followed):
                 again = _placed(decided, text, report, moved)
                 if again is not None:
                     self._known[kernel] = again
