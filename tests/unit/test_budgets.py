@@ -31,7 +31,7 @@ MOST_SECONDS = 10.0  # of the processor (the bar of benchmarks/fuzz.md); 5 where
 MOST_MEGABYTES = 300
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # tests of other modules come between
 def outcomes() -> dict[str, Any]:
     before = slowness()
     done = subprocess.run(

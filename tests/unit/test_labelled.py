@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,7 +50,7 @@ def labelled() -> list[Labelled]:
     ]
 
 
-@lru_cache(maxsize=1)
+@cache  # its cases come between those of other files
 def checked(path: Path) -> tuple[str, FileReport]:
     text = path.read_text()
     return text, check_text(path, text, Settings(enumeration_budget=20_000, solver_budget=20_000))

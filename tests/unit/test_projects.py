@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,19 +32,22 @@ Checked = tuple[str, dict[str, FileReport]]
 
 
 @pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in PROJECTS],
-    ids=PROJECTS,
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in PROJECTS], ids=PROJECTS
 )
 def checked(request: pytest.FixtureRequest) -> Checked:
     """A project and what ``cuda-lsp check FOLDER`` says of it, by the file's path; once for all tests."""
-    name: str = request.param
+    return request.param, reports_of(request.param)
+
+
+@cache
+def reports_of(name: str) -> dict[str, FileReport]:
+    """Of the project ``name``."""
     with TemporaryDirectory() as folder:
         root = Path(folder).resolve() / name
         shutil.copytree(FIXTURES / "projects" / name, root)
         (root / ".git").mkdir()
         with checking(kernel_files(root), Asked()) as reports:
-            return name, {str(report.path.relative_to(root)): report for report in reports}
+            return {str(report.path.relative_to(root)): report for report in reports}
 
 
 def labels(name: str) -> list[tuple[str, str, str]]:

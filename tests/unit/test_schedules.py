@@ -33,11 +33,12 @@ def races(
     grid: int | None = 2,
     gpu: GpuModel = GPU,
     source: LaunchSource = LaunchSource.FILE,
+    seconds: float = 120,
 ) -> list[Finding]:
-    """What executions of the first kernel show, of all its pairs of places."""
+    """What executions of the first kernel show, of all its pairs of places, in ``seconds`` of work."""
     kernel = lowered(text)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=source)
-    found = races_by_running(kernel, launch, gpu, every_pair(kernel), work.begin(120))
+    found = races_by_running(kernel, launch, gpu, every_pair(kernel), work.begin(seconds))
     return list(found.values())
 
 
@@ -196,7 +197,7 @@ KEPT_APART = {
 @pytest.mark.parametrize("body", KEPT_APART.values(), ids=KEPT_APART.keys())
 def test_what_order_or_invariants_keep_apart_is_not_accused(body: str):
     text = "__global__ void k(int* x, int* a, int* b, int n) {\n"
-    found = races(f"{text}  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  {body}\n}}")
+    found = races(f"{text}  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  {body}\n}}", seconds=25)
     assert [f.message for f in found if "`" not in f.message or "x[" in f.message.split(":")[0]] == []
 
 
