@@ -32,7 +32,7 @@ from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.deadline import interrupted
-from cuda_lsp.static.diagnostics.incomplete import COMPILE_ERRORS
+from cuda_lsp.static.decided import Decided
 from cuda_lsp.static.kept_reports import KeptReport, keyed
 from cuda_lsp.static.opening import Document, Keyed, Publish, parts, undecided
 from cuda_lsp.static.pace import Pace
@@ -40,7 +40,6 @@ from cuda_lsp.static.rewrites.attempts import with_waits
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.rewrites.retries import with_retries
-from cuda_lsp.static.same_program import Program
 from cuda_lsp.static.shares import Shares
 from cuda_lsp.static.stored_values import is_open, may_open, with_stored_values
 from cuda_lsp.static.suppressed import unused, without_suppressed
@@ -50,10 +49,6 @@ _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x]
 _NOT_INSTANTIATED = (
     "a template that nothing in this file instantiates, and no guess of its arguments compiles"
 )
-
-_PUT_OFF = "it is analysed when nobody types"
-Alike = Callable[[str, KernelSource, Kernel], bool]
-"""Whether all is known of the kernel under this key, because it was so in another text."""
 
 _PATIENCE_S = 5.0
 """That who asks for a kernel waits for one that was put off."""
@@ -119,23 +114,8 @@ class Analyzer:
         if said is not None and not document.text:
             document.text, document.version = text, version
             self._say_in_parts(path, document, pace, said)
-        decided = self._decided_before(document, text) if document.text and self._quick else {}
-        if pace.decided:
-            decided |= self._half_typed(document, text, decided)
-        done = self._as_written(document, decided) if pace.decided else set[str]()
-
-        def alike(key: str, source: KernelSource, kernel: Kernel) -> bool:
-            """Whether it is a program of which all is known, in another text."""
-            values = partial(_program, translation, source, valued=True)
-            here = evolve(undecided(source, _PUT_OFF), key=source.digest)
-            report = document.carried.alike(source.identity, text, here, Program(kernel), values)
-            if report is not None:
-                decided[key] = report
-                done.add(key)
-            return report is not None
-
-        typed = alike if document.text and pace.decided else None
-        keys, errors, unknown, waiting = self._first_tier(translation, pace, done, typed)
+        decided = self._decided(document, text, pace)
+        keys, errors, unknown, waiting = self._first_tier(translation, pace, decided)
         errors += unclosed
         hidden = [k for k in broken_templates(translation) if k.base_name in document.last_good]
         unknown = tuple(k for k in unknown if all(k.range != source.range for source in hidden))
@@ -149,10 +129,8 @@ class Analyzer:
             document.keys, document.errors, document.version = [*keys, *vanished], tuple(errors), version
             document.hidden = frozenset(key for key, _ in vanished)
             document.unknown, document.text = unknown, text
-            document.put_off = {
-                **{key: report for key, report in decided.items() if key not in self._reports},
-                **{key: self._earlier(document, s, text) for key, s in waiting if key not in decided},
-            }
+            shown = decided.waiting(waiting).items()
+            document.put_off = {key: report for key, report in shown if key not in self._reports}
             document.typed_at, document.asked_for = pace.line, False
             self._looked_at.notify_all()
             document.directives = translation.directives
@@ -370,66 +348,44 @@ class Analyzer:
             return Pace.of_keystroke(document.text, text)
         return Pace.between_keystrokes(document.typed_at, decided=not (settled or document.asked_for))
 
-    def _decided_before(self, document: Document, text: str) -> dict[str, KernelReport]:
-        """Kernels of the newest text that need not be looked at, by key: their code was decided before."""
-        found: dict[str, KernelReport] = {}
-        for key, source in keyed(document.translation):
-            if self._is_known(key, document.translation):
-                continue
-            before, carried = document.put_off.get(key), document.carried
-            if before is None:
-                here = undecided(source, _PUT_OFF, refined=False)
-                report = carried.same(source.identity, text, evolve(here, key=source.digest))
-            else:  # it stood in the text before
-                lines = source.range.start.line - before.range.start.line
-                report = carried.shifted(source.identity, text, lines)
-            if report is not None:
-                found[key] = report
-        return found
-
-    def _half_typed(self, document: Document, text: str, decided: Container[str]) -> dict[str, KernelReport]:
-        """Kernels of the newest text that are broken, and were decided before somebody typed, by key."""
-        translation, found = document.translation, dict[str, KernelReport]()
-        for key, source in keyed(translation):
-            if key in decided or key in self._reports or not translation.is_broken(source):
-                continue
-            report = evolve(undecided(source, COMPILE_ERRORS), key=source.digest)
-            told = document.carried.half_typed(source.identity, text, report)
-            if told is not None:
-                found[key] = told
-        return found
-
-    def _as_written(self, document: Document, decided: Container[str]) -> set[str]:
-        """The keys of kernels that were ``decided`` and whose findings quote what is written now."""
-        of_file = keyed(document.translation)
-        respelled = document.carried.is_respelled
-        return {key for key, s in of_file if key in decided and not respelled(s.identity)}
-
-    def _earlier(self, document: Document, source: KernelSource, text: str) -> KernelReport:
-        """What is known of a kernel that is put off."""
-        return document.carried.put_off(source.identity, text, undecided(source, _PUT_OFF, refined=False))
+    def _decided(self, document: Document, text: str, pace: Pace) -> Decided:
+        """What need not be looked at of the newest text."""
+        translation, decided = document.translation, Decided(document, text)
+        if document.text and self._quick:
+            of_file = document.kernels()
+            for key, source in of_file:
+                if not self._is_known(key, translation):
+                    decided.by_code(key, source)
+            for key, source in of_file if pace.decided else ():
+                if key not in self._reports:
+                    decided.half_typed(key, source)
+            if pace.decided:
+                decided.leave_out()
+        return decided
 
     def _first_tier(
-        self, translation: Translation, pace: Pace, decided: Container[str] = (), alike: Alike | None = None
+        self, translation: Translation, pace: Pace, decided: Decided | None = None
     ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...], list[Keyed]]:
         """Keys and first lines of kernels; errors; reports that only say why not; kernels that are put off.
 
-        The reports of all others are known then, but for those ``decided``, by key: ``alike`` may find more.
+        The reports of all others are known then, but for those ``decided``, of which there may be more then.
         """
-        unknown = self._unknown(translation, decided)
+        done = decided.done if decided is not None else frozenset[str]()
+        typed = decided if pace.decided else None
+        unknown = self._unknown(translation, done)
         unread = [source for _, source in unknown if not translation.reads(source)]
         if unread and (pace.whole or any(map(translation.lost_sight_of, unread))):
             translation.complete()
-            unknown = self._unknown(translation, decided)
+            unknown = self._unknown(translation, done)
         failures: dict[str, ToolError] = {}
         readable = [known for known in unknown if translation.reads(known[1])]
         for number, (key, source) in enumerate(sorted(readable, key=lambda known: pace.nearness(known[1]))):
             if not pace.begins(number):
                 break
-            failure = self._analyse(translation, source, key, pace, number, alike)
+            failure = self._analyse(translation, source, key, pace, number, typed)
             if failure:
                 failures[key] = failure
-        waiting = [known for known in self._unknown(translation, decided) if known[0] not in failures]
+        waiting = [known for known in self._unknown(translation, done) if known[0] not in failures]
         keys = [(key, source.range.start.line) for key, source in keyed(translation) if key not in failures]
         with self._lock:
             for key in (key for key, _ in keys if key in self._reports):
@@ -504,11 +460,12 @@ class Analyzer:
 
     def _analyse(
         self, translation: Translation, source: KernelSource, key: str, pace: Pace, number: int = 0,
-        alike: Alike | None = None,
+        typed: Decided | None = None,
     ) -> ToolError | None:  # fmt: skip
         try:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
-            if alike is not None and alike(key, source, kernel):
+            valued = partial(_program, translation, source, valued=True)
+            if typed is not None and typed.by_program(key, source, kernel, valued):
                 return None
             until = pace.until_of(number)
             first = enumerate_kernel(kernel, settings, until=until)
