@@ -31,6 +31,11 @@ _UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
 _NEVER = re.compile(rb"<<\s{0,8}<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
+_TELLS_TYPES = re.compile(
+    rb"[<({:]|\b(?:auto|decltype|constexpr|typedef|using|struct|class|enum|template|namespace)\b"
+)
+_TYPES = frozenset({b"int", b"unsigned", b"float", b"double", b"char", b"long", b"short", b"bool", b"size_t"})
+_ENDS = re.compile(rb"[;{}\n]")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _LEVELS = 8  # of functions that name each other; beyond them all count
 
@@ -154,7 +159,9 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
     if body is None:
         return None
     if not body.kernel:
-        if around.templates or not _stays_inside(before, after, body, edit):
+        if not _stays_inside(before, after, body, edit):
+            return None
+        if around.templates and not _instantiates_as_before(before, after, body, edit):
             return None
         end = body.end + edit.shift
         return Focus("", edit, (body.function, body.end), (body.function, end), after, ())
@@ -206,6 +213,26 @@ def _stays_inside(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
         and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(after, body.start, end)
         and _closes(after, body.start, end)
     )
+
+
+def _instantiates_as_before(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
+    """Whether the statement that is edited in a host function calls nothing, and names no template, ever.
+
+    Nor does it declare what stands elsewhere in the function, where that may be an argument of one.
+    """
+    for text, end, stop in ((before, edit.old_end, body.end), (after, edit.new_end, body.end + edit.shift)):
+        start = max(text.rfind(mark, body.start, edit.start) for mark in (b";", b"{", b"}")) + 1
+        ends = _ENDS.search(text, end, stop)
+        last = ends.start() if ends else stop
+        statement = text[start:last]
+        words = set(_WORD.findall(statement))
+        if _TELLS_TYPES.search(statement):
+            return False
+        if len(words) > 1:  # it may declare one of them
+            elsewhere = set(_WORD.findall(text, body.function, start)) | set(_WORD.findall(text, last, stop))
+            if not words.isdisjoint(elsewhere - _TYPES):
+                return False
+    return True
 
 
 def _naming(around: Surroundings, data: bytes, kernel: bytes) -> set[bytes]:

@@ -81,6 +81,7 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_NOWHERE = (-1, -1)  # where no kernel is
 _KEPT_SITES = 2  # texts before the last one whose launches are remembered
 _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that clang made of the headers
 _OF_A_READING = (
@@ -329,7 +330,10 @@ class Translation:
                 moved_sources(sources, focus),
                 moved_problems(problems, focus, last),
             )
-            self._digest()
+            if around.templates:  # for which such bodies count, but not the statement that was edited
+                self._digest(_NOWHERE, environment)
+            else:
+                self._digest()
             return True
         if not self._parse(focus) or not self._believe(focus, sources, problems, last):
             return False

@@ -222,6 +222,37 @@ def test_typing_in_a_host_function_leaves_every_kernel_and_moves_the_launches() 
     assert site.site.range.start.line == text.count("\n", 0, text.index("first<<<")) + 2
 
 
+@pytest.mark.parametrize(
+    ("typed", "focused"),
+    [
+        *(
+            (typed, True)
+            for typed in ("i", "in", "int", "int q", "int q =", "int q = 3", "int q = 3;", "q += 3;")
+        ),
+        *((typed, False) for typed in ("launch<int>(p);", "helper(1);", "auto q = 3;", "int p = 3;", "{")),
+        ("int WIDTH = 3;", False),  # an argument of a launch below
+    ],
+)
+def test_beside_templates_a_plain_statement_of_a_host_function_leaves_every_kernel(
+    typed: str, focused: bool
+) -> None:
+    translation = Translation(PATH, MANY)
+    before = {k.name: (k.digest, k.offsets) for k in translation.kernels()}
+    at = MANY.index("\n    launch<int>((int*)p);")
+    translation.reparse(f"{MANY[:at]} {typed}{MANY[at:]}", focused=True)
+    assert translation.is_focused == focused
+    if focused:
+        after = {k.name: (k.digest, k.offsets) for k in translation.kernels()}
+        assert after.keys() == before.keys()
+        for name, (digest, (start, _)) in after.items():
+            assert digest == before[name][0]
+            assert start - before[name][1][0] in (0, len(typed) + 1)
+        assert not any(translation.reads(kernel) for kernel in translation.kernels())
+        translation.complete()
+        broken = not typed.endswith(";")  # of that clang loses what comes next
+        assert broken or before.keys() == {k.name for k in translation.kernels()}
+
+
 def test_an_edit_is_the_one_stretch_that_differs() -> None:
     edit = edit_between(b"ab\ncd", b"ab\n\nxcd")
     assert (edit.start, edit.old_end, edit.new_end, edit.lines) == (3, 3, 5, 1)
