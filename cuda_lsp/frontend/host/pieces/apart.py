@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_pointers import Held
-from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.pieces import statements
 from cuda_lsp.frontend.host.pieces.calls import valued
 from cuda_lsp.frontend.host.pieces.machine import Frame, Machine, NotUnderstood
@@ -84,7 +83,7 @@ def is_doubtful(
     """Whether following the host may tell more than its variables do: a distance, or what a call returns."""
     if any(buffer.offset is None for buffer in found.values()):
         return True
-    lambdas = lambdas_of(units[0].text)
+    lambdas = units[0].lambdas
     texts = [*arguments]
     for _ in range(_MOST_STEPS):
         names = {match[1] for text in texts for match in _CALL.finditer(text)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field
 
 from cuda_lsp.frontend.host.host_classes import HostClass, HostClasses
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions, parameter_of
+from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.pieces.nodes import Type
 from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
@@ -36,8 +37,16 @@ class Unit:
     """Statements that may still be executed."""
     _types: dict[str, Mapping[str, Type]] = field(factory=dict[str, Mapping[str, Type]])
     _variables: dict[str, Type] | None = None
+    _lambdas: Mapping[str, Sequence[HostFunction]] | None = None
     _alone: dict[str, bool] = field(factory=dict[str, bool])
     _parameters: dict[str, tuple[str, ...]] = field(factory=dict[str, tuple[str, ...]])
+
+    @property
+    def lambdas(self) -> Mapping[str, Sequence[HostFunction]]:
+        """Those that have names."""
+        if self._lambdas is None:
+            self._lambdas = lambdas_of(self.text)
+        return self._lambdas
 
     def field_types(self, owner: HostClass) -> Mapping[str, Type]:
         """The fields of a class, and their types."""
