@@ -352,7 +352,7 @@ class Analyzer:
         """What need not be looked at of the newest text."""
         translation, decided = document.translation, Decided(document, text)
         if document.text and self._quick:
-            of_file = document.kernels()
+            of_file = keyed(translation)
             for key, source in of_file:
                 if not self._is_known(key, translation):
                     decided.by_code(key, source)
@@ -360,7 +360,7 @@ class Analyzer:
                 if key not in self._reports:
                     decided.half_typed(key, source)
             if pace.decided:
-                decided.leave_out()
+                decided.leave_out(of_file)
         return decided
 
     def _first_tier(

@@ -205,7 +205,7 @@ class Carried:
         decided = [self._known.get(kernel) for kernel in kernels]
         if not all(isinstance(k, _Decided) and k.text == before and not k.respelled for k in decided):
             return None
-        same = SameCode.of(self._path, before, text)
+        same = self._same_code(before, text)
         findings = (f for k in decided if isinstance(k, _Decided) for f in k.report.findings)
         if same is None or any(same.respelled(place) for f in findings for place in f.places):
             return None
@@ -292,17 +292,21 @@ class Carried:
             return None
         if decided.text == text:  # found before, unless something else than the text has changed
             return decided if decided.report.key == report.key else None
-        if self._same[0] is not text:
-            self._same = (text, {})
-        compared, old = self._same[1], decided.text
-        if id(old) not in compared:  # it is kept there, so that no other text has its number
-            compared[id(old)] = (old, SameCode.of(self._path, old, text))
-        same = compared[id(old)][1]
+        same = self._same_code(decided.text, text)
         if same is None:
             return self._again(decided.before, text, report)
         quoted = [place for finding in decided.report.findings for place in finding.places]
         moved = _placed(decided, text, report, same.moved)
         return moved and evolve(moved, respelled=decided.respelled or any(map(same.respelled, quoted)))
+
+    def _same_code(self, old: str, text: str) -> SameCode | None:
+        """Compared once, however many kernels are of the old text."""
+        if self._same[0] is not text:
+            self._same = (text, {})
+        compared = self._same[1]
+        if id(old) not in compared:  # it is kept there, so that no other text has its number
+            compared[id(old)] = (old, SameCode.of(self._path, old, text))
+        return compared[id(old)][1]
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
         """All that was told, in a newer text."""

@@ -6,7 +6,7 @@ In a pause all of them are looked at as if nothing had been known (``Analyzer.co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from attrs import define, evolve, field
 
@@ -48,13 +48,11 @@ class Decided:
             here = evolve(undecided(source, COMPILE_ERRORS), key=source.digest)
             self._take(key, self.document.carried.half_typed(source.identity, self.text, here))
 
-    def leave_out(self) -> None:
-        """Nobody need look at what was taken."""
+    def leave_out(self, of_file: Iterable[Keyed]) -> None:
+        """Nobody need look at what was taken, of all kernels of the file."""
         respelled = self.document.carried.is_respelled
         self.done |= {
-            key
-            for key, source in self.document.kernels()
-            if key in self.reports and not respelled(source.identity)
+            key for key, source in of_file if key in self.reports and not respelled(source.identity)
         }
 
     def by_program(

@@ -17,7 +17,6 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.carried import Carried
-from cuda_lsp.static.kept_reports import keyed
 
 _NOT_YET = "its analysis has just begun"
 Keyed = tuple[str, KernelSource]
@@ -48,10 +47,6 @@ class Document:
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
     publish: Publish | None = None
-
-    def kernels(self) -> list[Keyed]:
-        """Those of the newest text whose types are known, by the keys of their reports."""
-        return keyed(self.translation)
 
 
 def parts(

@@ -14,10 +14,10 @@ from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import RACES, KernelReport, RaceKind, SourceRange, Verdict
+from cuda_lsp.model import KernelReport, RaceKind, SourceRange, Verdict
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.words import doubt
-from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown, verdict_of
 from cuda_lsp.static.witnessed_values import is_suspected, stores_of_floats
 
 
@@ -63,11 +63,11 @@ def with_stored_values(
 def _without_suspected(first: FirstTier, settings: Settings) -> KernelReport:
     """What can be told while nobody knows whether threads that write one place store one value."""
     known = [finding for finding in first.findings if not is_suspected(finding)]
-    racy = any(finding.certain and finding.code in RACES for finding in known)
+    verdict = verdict_of(known, race_free=False)
     return evolve(
         first.report,
         findings=shown(known, settings),
-        verdict=Verdict.RACY if racy else Verdict.UNDECIDED,
-        reasons=first.report.reasons if racy else (doubt(Open.BACKGROUND),),
+        verdict=verdict,
+        reasons=first.report.reasons if verdict is Verdict.RACY else (doubt(Open.BACKGROUND),),
         refined=False,
     )

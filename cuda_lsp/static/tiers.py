@@ -116,7 +116,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     divergence = _divergence(findings.values())
     incomplete = (*incomplete_reasons(kernel), *divergence)
     decided = not reasons and not divergence
-    verdict = _verdict(findings.values(), race_free=decided and not incomplete)
+    verdict = verdict_of(findings.values(), race_free=decided and not incomplete)
     report = KernelReport(
         name=kernel.name,
         range=kernel.range,
@@ -406,7 +406,8 @@ def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:
             findings[key] = finding
 
 
-def _verdict(findings: Iterable[Diagnosis], *, race_free: bool) -> Verdict:
+def verdict_of(findings: Iterable[Diagnosis], *, race_free: bool) -> Verdict:
+    """What findings make of a kernel of which all else is known to be ``race_free``, or not."""
     doubtful = [f for f in findings if f.code in _DECIDING]
     if any(f.certain and f.code in RACES for f in doubtful):
         return Verdict.RACY
@@ -444,7 +445,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     unseen = () if answer.every_launch else first.unseen
     incomplete = (*incomplete_reasons(kernel), *divergence, *unseen)
     judged = [f for f in findings.values() if answer.mixed or f.code is not Code.BARRIER_DIVERGENCE]
-    verdict = _verdict(judged, race_free=proved_free and not incomplete)
+    verdict = verdict_of(judged, race_free=proved_free and not incomplete)
     open_reasons = () if proved_free else (answer.reasons or first.open_reasons)
     return evolve(
         report,
