@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast, Node
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b([^\n]*)", re.M)
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
-_TOUCHES = re.compile(rb"\[|->|\basm\b|\batomic|__sync|\.sync\b|\*[ \t]*\w[^;=()]*=(?!=)")
+_TOUCHES = re.compile(rb"\[|->|\basm\b|\batomic|__sync|\.sync\b|\*[ \t]*\w[^;=()*]*\*?=(?!=)")
 _LONGEST = 60  # letters of a directive that are quoted
 
 
@@ -38,12 +38,16 @@ def left_out(ast: Ast, kernel: KernelSource, source: SourceText) -> tuple[str, .
     behind = start
     for branch in sorted(_branches(source.data, start, end), key=lambda b: (b.start, -b.end)):
         compiled = any(branch.start <= place < branch.end for place in places)
-        text = _COMMENT.sub(b"", source.data[branch.start : branch.end])
+        text = _code(source.data[branch.start : branch.end])
         if branch.start < behind or compiled or not _TOUCHES.search(text):
             continue
         behind = branch.end
         told.append(_told(branch, source))
     return tuple(told)
+
+
+def _code(data: bytes) -> bytes:
+    return blanked(data.decode("latin-1")).encode("latin-1")
 
 
 def _told(branch: _Branch, source: SourceText) -> str:
@@ -73,4 +77,4 @@ def _branches(data: bytes, start: int, end: int) -> Iterator[_Branch]:
             text, begin = open_.pop()
             yield _Branch(text, begin, directive.start())
         if word != b"endif":
-            open_.append((_COMMENT.sub(b"", directive[0]).strip(), directive.end()))
+            open_.append((_code(directive[0]).strip(), directive.end()))
