@@ -117,28 +117,12 @@ def keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
     return [(_key(translation, s, launches), s) for s in translation.kernels() if not s.dependent]
 
 
-def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
+def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[str]]) -> str:
     return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
 
 
-def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
-    """What a kernel's analysis takes from launch sites; their places do not count."""
-    found: dict[str, list[object]] = {}
+def _launches_by_kernel(translation: Translation) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
-        extents = (site.block, site.grid, site.grid_axes, site.block_axes)
-        extents += (site.left_out, *sorted(site.made_axes))
-        arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
-        facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments, *site.conditions)
-        facts += (
-            *site.sized,
-            *site.fields.items(),
-            *site.computed.items(),
-            *site.computed_fields.items(),
-            *site.shared_fields.items(),
-            *site.pointed,
-            *site.types.items(),
-            site.passed,
-            *site.sums.items(),
-        )
-        found.setdefault(site.kernel, []).append(facts)
+        found.setdefault(site.kernel, []).append(site.facts)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from attrs import evolve, field, frozen
 
@@ -80,6 +81,26 @@ class LaunchSite:
     definitions: Mapping[str, str] = field(factory=dict[str, str])
     scope: str = ""
     sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
+
+    @cached_property
+    def facts(self) -> str:
+        """What the analysis of its kernel takes from it, to be compared; its place does not count."""
+        extents = (self.block, self.grid, self.grid_axes, self.block_axes)
+        extents += (self.left_out, *sorted(self.made_axes))
+        arguments = (*self.arguments.items(), *self.extents.items(), *self.shared.items())
+        told = (self.template_arguments, *extents, self.dynamic_shared, *arguments, *self.conditions)
+        more = (
+            *self.sized,
+            *self.fields.items(),
+            *self.computed.items(),
+            *self.computed_fields.items(),
+            *self.shared_fields.items(),
+            *self.pointed,
+            *self.types.items(),
+            self.passed,
+            *self.sums.items(),
+        )
+        return repr(told + more)
 
     def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
         """Where macros have these values in the kernel: what the host defines them by tells its block."""
