@@ -5,9 +5,7 @@ accesses that they may order are not decided. A lock is taken by a compare-and-s
 given back by any other store or atomic to its array. A thread waits in a loop that stores nothing, counts
 nothing, and ends when one place of memory that the kernel writes holds the right thing.
 
-A word that is *claimed* is no lock: where all that writes an array is compare-and-swaps that expect one
-constant, a word leaves it once and is never given back, so that nobody waits for it who goes on to another
-word, or goes on anyway (``for (e …) if (atomicCAS(&seen[col[e]], 0, 1) == 0) …``).
+Words that are claimed (``claimed_words``) are no locks.
 """
 
 from __future__ import annotations
@@ -15,12 +13,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.atomics import AtomicOp
-from cuda_lsp.ir.program import Array, Expr, Kernel, Stmt
-from cuda_lsp.ir.types import Type
-from cuda_lsp.ir.walk import assigned, destinations, inside, stripped, used, variables, walk
-from cuda_lsp.model import Scope
+from cuda_lsp.ir.program import Expr, Kernel, Stmt
+from cuda_lsp.ir.walk import assigned, inside, used, variables, walk
 from cuda_lsp.static import budgets
+from cuda_lsp.static.claimed_words import claimed_words
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
 
 
@@ -34,7 +30,7 @@ def facts_of(kernel: Kernel) -> Slice:
 
 def _find(facts: Slice) -> None:
     """Adds to ``facts`` where locks are taken, their arrays, and the loops that wait."""
-    facts.claimed = _claimed(facts)
+    facts.claimed, facts.cleared = claimed_words(facts)
     for loop in facts.statements:
         if not isinstance(loop, ir.Loop):
             continue
@@ -52,30 +48,6 @@ def _find(facts: Slice) -> None:
 
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
     return isinstance(s, ir.Atomic) and s.row.swaps and s.var is not None and s.var.id in facts.relevant
-
-
-def _claimed(facts: Slice) -> frozenset[Array]:
-    """Arrays of which no word is ever given back: all that is written is what such a word may be taken by."""
-    if facts.wild:
-        return frozenset()
-    expected: dict[Array, set[tuple[Expr, Type, Scope] | None]] = {}
-    for s in facts.statements:
-        for array in (array for pointer in destinations(s) for array in facts.roots(pointer)):
-            if not (isinstance(s, ir.Atomic) and s.only_reads):
-                expected.setdefault(array, set()).add(_free(s))
-    return frozenset(
-        array
-        for array, free in expected.items()
-        if len(free) == 1 and None not in free and array.may_alias is None
-    )
-
-
-def _free(s: Stmt) -> tuple[Expr, Type, Scope] | None:
-    """The constant that a compare-and-swap expects, in a word of which type, and how far it reaches."""
-    if not isinstance(s, ir.Atomic) or s.op is not AtomicOp.CAS or s.elementwise:
-        return None
-    free = stripped(s.operands[0])
-    return (free, s.type, s.scope) if isinstance(free, ir.Const) else None
 
 
 def _goes_on(s: ir.Atomic, loop: ir.Loop, inside: list[Stmt]) -> bool:

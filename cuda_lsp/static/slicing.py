@@ -94,7 +94,8 @@ class Slice:
     acquiring: set[int] = field(factory=set[int])  # id() of atomics that may take a lock, by ``waiting``
     lock_arrays: set[Array] = field(factory=set[Array])
     waiting: set[int] = field(factory=set[int])  # id() of loops
-    claimed: frozenset[Array] = frozenset()  # no word of them is ever given back, by ``facts``
+    claimed: frozenset[Array] = frozenset()  # no word of them is ever given back, by ``claimed_words``
+    cleared: Mapping[int, int] = field(factory=dict[int, int])  # … but behind barriers, in so many loops
     reached: set[Array] = field(factory=set[Array])  # shared arrays that other blocks of a cluster may touch
 
     @property

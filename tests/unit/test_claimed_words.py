@@ -100,3 +100,83 @@ def test_what_is_given_back_or_waited_for_may_be_a_lock(body: str) -> None:
     kernel, _ = checked(EDGES.format(body=body))
     assert kernel.verdict is Verdict.UNDECIDED
     assert LOCK in kernel.reasons
+
+
+TABLE = """
+__global__ void k(const unsigned* keys, unsigned* out, int n) {{
+  __shared__ unsigned tab[512], val[512];
+  int t = threadIdx.x;
+  unsigned key = keys[blockIdx.x * 256 + t] | 0x80000000u, h = key & 511u, old;
+  {body}
+}}
+void go(unsigned* k_, unsigned* o) {{ k<<<8, 256>>>(k_, o, 9); }}
+"""
+CLEAR = "for (int i = t; i < 512; i += 256) tab[i] = 0;"
+PROBE = "while ((old = atomicCAS(&tab[h], 0u, key)) != 0u) h = (h + 1) & 511u;"
+SYNC = "__syncthreads();"
+MIRRORED = "for (int i = t; i < 512; i += 256) out[blockIdx.x * 512 + i] += tab[511 - i];"
+READ = "for (int i = t; i < 512; i += 256) out[blockIdx.x * 512 + i] += tab[i] ? val[i] : 0;"
+
+
+def table(*parts: str) -> str:
+    return TABLE.format(body=" ".join(parts))
+
+
+def rounds(*parts: str) -> str:
+    return table("for (int r = 0; r < n; ++r) {", *parts, "}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        table(CLEAR, SYNC, PROBE, "out[blockIdx.x * 512 + h] = t;"),
+        table(CLEAR, SYNC, PROBE, "val[h] = t;", SYNC, READ),
+        table(CLEAR, SYNC, PROBE, SYNC, CLEAR),
+        rounds(CLEAR, SYNC, PROBE, "val[h] = r;", SYNC, READ, SYNC),
+        rounds(CLEAR, SYNC, PROBE, "val[h] = r;", SYNC, READ),  # each thread what it has read
+        rounds(CLEAR, SYNC, "if (keys[t] > r) {", PROBE, "val[h] = r; }", SYNC, READ, SYNC),
+        table(CLEAR, SYNC, "for (int r = 0; r < n; ++r) {", PROBE, "val[h] = r; }", SYNC, READ),
+    ],
+)
+def test_a_table_that_is_cleared_behind_a_barrier_is_no_lock(text: str) -> None:
+    kernel, found = checked(text)
+    assert (kernel.verdict, found) == (Verdict.RACE_FREE, set())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        table(CLEAR, PROBE, "val[h] = t;", SYNC, READ),
+        table(CLEAR, SYNC, PROBE, "val[h] = t;", READ),
+        table(CLEAR, SYNC, PROBE, "out[blockIdx.x] = t;"),
+        rounds(CLEAR, SYNC, PROBE, "val[h] = r;", SYNC, MIRRORED),  # cleared while others read
+    ],
+)
+def test_a_table_that_is_cleared_or_read_too_early_races(text: str) -> None:
+    kernel, _ = checked(text)
+    assert kernel.verdict is Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        table(CLEAR, SYNC, PROBE, "out[h] = t;"),  # each block has a table of its own
+        table(CLEAR, SYNC, PROBE, "val[h] = t; tab[h] = 0;"),
+        table(CLEAR, SYNC, PROBE, "if (t > n) tab[h ^ 1] = 0; out[blockIdx.x * 512 + h] = t;"),
+        table(CLEAR, SYNC, PROBE, "if (t > n)", SYNC, CLEAR, PROBE, "out[blockIdx.x * 512 + h] = t;"),
+        table(CLEAR, SYNC, PROBE, "val[h] = t; __syncwarp();", CLEAR, SYNC, PROBE, "val[h] = n;"),
+        rounds(CLEAR, SYNC, PROBE, "val[h] = r;", "if (r) continue;", SYNC),
+    ],
+)
+def test_a_word_that_may_be_cleared_beside_claims_has_no_owner(text: str) -> None:
+    kernel, _ = checked(text)
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
+def test_a_word_has_an_owner_in_each_round_that_clears_it() -> None:
+    kernel, _ = checked(rounds(CLEAR, SYNC, PROBE, "out[8 * h + blockIdx.x] = r;", SYNC))
+    assert kernel.verdict is Verdict.RACE_FREE
+    kernel, _ = checked(
+        table(CLEAR, SYNC, PROBE, "int a = h;", SYNC, CLEAR, SYNC, PROBE, "val[a] = val[h] = t;")
+    )
+    assert kernel.verdict is not Verdict.RACE_FREE  # the owner of the first table, and of the second one

@@ -17,7 +17,7 @@ from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
-from cuda_lsp.static.symbolic.events import Drawing, Place, Summary
+from cuda_lsp.static.symbolic.events import Claim, Drawing, Place, Summary
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
@@ -30,10 +30,10 @@ def number_facts(formula: Term, summary: Summary, relation: Relation) -> Iterato
                if base_name(p.args[0]) in summary.slots]  # fmt: skip
     for a, b in itertools.combinations(numbers, 2):
         yield _apart(a, b, summary, relation)
-    claims = [(_Number(p, claim.drawing, relation), claim.free) for p in found
+    claims = [(_Number(p, claim.drawing, relation), claim) for p in found
               if (claim := summary.claims.get(base_name(p.args[0])))]  # fmt: skip
-    for (a, free), (b, _) in itertools.combinations(claims, 2):
-        yield _found_once(a, b, free, relation)
+    for (a, claim), (b, _) in itertools.combinations(claims, 2):
+        yield _found_once(a, b, claim, relation)
     if relation.within is not None and relation.within <= WARP_SIZE:
         places = [p for p in found if base_name(p.args[0]) in summary.places]
         for a, b in itertools.combinations(places, 2):
@@ -110,15 +110,20 @@ def _apart(a: _Number, b: _Number, summary: Summary, relation: Relation) -> Term
     return t.and_(together, t.or_(t.not_(t.and_(two, t.eq(a.place, b.place))), lies))
 
 
-def _found_once(a: _Number, b: _Number, free: int, relation: Relation) -> Term:
-    """Of two executions at one word one finds it as it was, unless it was left so."""
-    if a.drawing.array is not b.drawing.array:
+def _found_once(a: _Number, b: _Number, claim: Claim, relation: Relation) -> Term:
+    """Of two executions at one word one finds it free, unless it was left so, or cleared between them."""
+    array = a.drawing.array
+    if array is not b.drawing.array or (array.space is Space.SHARED and not relation.same_block):
         return t.TRUE
     again = t.and_(*(t.eq(x, y) for x, y in zip(a.which, b.which, strict=False)))
     alike = a.drawing.point == b.drawing.point
+    if claim.rounds is not None and not alike:
+        return t.TRUE
     two = _two_executions(a, b, again, relation) if alike else t.TRUE
-    was = t.const(free)
-    both = t.and_(two, t.eq(a.place, b.place), t.eq(a.term, was), t.eq(b.term, was))
+    cleared = zip(a.which[: claim.rounds or 0], b.which[: claim.rounds or 0], strict=True)
+    one_round = t.and_(*(t.eq(x, y) for x, y in cleared))
+    was = t.const(claim.free)
+    both = t.and_(two, one_round, t.eq(a.place, b.place), t.eq(a.term, was), t.eq(b.term, was))
     return t.or_(t.not_(both), t.eq(a.amount, was), t.eq(b.amount, was))
 
 

@@ -167,11 +167,13 @@ class Drawing:
 class Claim:
     """A compare-and-swap of a word that nobody gives back: who finds it ``free`` has it.
 
-    ``drawing``: where, by which function, and what it leaves there as ``amount``.
+    ``drawing``: where, by which function, and what it leaves there as ``amount``. ``rounds``: words are
+    cleared again behind barriers, in so many of the outermost loops; None: never.
     """
 
     drawing: Drawing
     free: int
+    rounds: int | None = None
 
 
 @frozen(eq=False)

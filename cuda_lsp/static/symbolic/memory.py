@@ -270,7 +270,7 @@ class Memory(Scene):
         fits = lo <= free.value <= hi and lo <= left.lo and left.hi <= hi
         if fits and s.scope is not Scope.BLOCK:
             drawing = Drawing(array, left, operands, name, len(self.iterators))
-            self.claims[name] = Claim(drawing, free.value)
+            self.claims[name] = Claim(drawing, free.value, self.cleared.get(id(s)))
 
     def _raises_by(self, s: ir.Atomic) -> Term | None:
         """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""

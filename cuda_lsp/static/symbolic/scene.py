@@ -159,6 +159,7 @@ class Scene:
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
     acquiring: frozenset[int] = frozenset()  # id() of atomics in loops that may take a lock
     claimed: frozenset[Array] = frozenset()  # no word of them is ever given back
+    cleared: Mapping[int, int] = field(factory=dict[int, int])  # … but behind barriers, in so many loops
     arrives: bool = False  # some threads arrive at a named barrier without waiting
     named_apart: bool = False  # a named barrier may be met at several places
     objects: WholeObjects = field(factory=lambda: WholeObjects(None, regular=False))

@@ -43,6 +43,7 @@ def summarise(
             named_apart=facts.named_apart, reached=frozenset(facts.reached),
             deadline=deadline, counters=counters, walk_loop=walk_loop, pointers=pointers,
             acquiring=frozenset(facts.acquiring), claimed=facts.claimed - facts.reached,
+            cleared=facts.cleared,
         )  # fmt: skip
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
         walker.walk(kernel.body)
