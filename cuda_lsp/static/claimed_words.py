@@ -1,7 +1,8 @@
-"""Words that threads claim by compare-and-swap and nobody gives back: no locks, and each has one owner.
+"""Words that threads claim by an atomic and nobody gives back: no locks, and each has one owner.
 
 Where all that writes an array is compare-and-swaps that expect one constant, a word leaves it once and is
-never given back, so that nobody waits for it who goes on to another word, or goes on anyway
+never given back; where all is exchanges that put one constant there, who gets back something else was first.
+So nobody waits for a word who goes on to another one, or goes on anyway
 (``for (e …) if (atomicCAS(&seen[col[e]], 0, 1) == 0) …``).
 
 Plain stores may clear such words: before a thread claims one, or behind a barrier of all who claim (of the
@@ -31,15 +32,15 @@ def claimed_words(facts: Slice) -> tuple[frozenset[Array], Mapping[int, int]]:
     """
     if facts.wild:
         return frozenset(), {}
-    expected: dict[Array, set[tuple[Expr, Type, Scope] | None]] = {}
+    expected: dict[Array, set[_Way | None]] = {}
     stored: set[Array] = set()
     for s in facts.statements:
         for array in _written(facts, s):
             if _clears(s):
                 stored.add(array)
             elif not (isinstance(s, ir.Atomic) and s.only_reads):
-                expected.setdefault(array, set()).add(_free(s))
-    sole = (a for a, free in expected.items() if len(free) == 1 and None not in free)
+                expected.setdefault(array, set()).add(_way(s))
+    sole = (array for array, ways in expected.items() if len(ways) == 1 and None not in ways)
     claimed = {array for array in sole if array.may_alias is None}
     claimed -= {array for array in stored & claimed if _gives_back(facts, array, _meeting(facts, array))}
     rounds: dict[int, int] = {}
@@ -64,12 +65,15 @@ def _clears(s: Stmt) -> bool:
     return isinstance(s, ir.Store) and not s.volatile
 
 
-def _free(s: Stmt) -> tuple[Expr, Type, Scope] | None:
-    """The constant that a compare-and-swap expects, in a word of which type, and how far it reaches."""
-    if not isinstance(s, ir.Atomic) or s.op is not AtomicOp.CAS or s.elementwise:
+_Way = tuple[AtomicOp, Expr, Type, Scope]
+"""How words are claimed: the constant that is expected, or left; their type; how far the atomic reaches."""
+
+
+def _way(s: Stmt) -> _Way | None:
+    if not isinstance(s, ir.Atomic) or s.op not in (AtomicOp.CAS, AtomicOp.EXCH) or s.elementwise:
         return None
-    free = stripped(s.operands[0])
-    return (free, s.type, s.scope) if isinstance(free, ir.Const) else None
+    constant = stripped(s.operands[0])
+    return (s.op, constant, s.type, s.scope) if isinstance(constant, ir.Const) else None
 
 
 def _cleared_in(

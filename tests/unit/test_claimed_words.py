@@ -46,6 +46,8 @@ def checked(text: str) -> tuple[KernelReport, set[Status]]:
         EDGES.format(body="if (atomicCAS(&seen[w], 0, 1) == 0) out[w] = v;"),
         EDGES.format(body="if (atomicCAS(&seen[w], -1, v) == -1) out[w] += e;"),
         EDGES.format(body="if (!atomicCAS(seen + w, 0, 7)) { out[2 * w] = v; out[2 * w + 1] = e; }"),
+        EDGES.format(body="if (atomicExch(&seen[w], 1) == 0) out[w] = v;"),
+        EDGES.format(body="if (atomicExch(&seen[w], 3) != 3) out[w] += e;"),
         SLOTS.format(
             guard=NOT_FREE, body="if (old == ~0u) { out[h] = val[i]; return; } if (old == key[i]) return;"
         ),
@@ -63,6 +65,11 @@ def test_a_word_that_is_never_given_back_has_one_owner(text: str) -> None:
         EDGES.format(body="if (atomicCAS(&seen[w], 0, 1) != 0) out[w] = v;"),  # who came too late
         EDGES.format(body="if (atomicCAS(&seen[w], 0, 1) <= 0) out[w] = v;"),
         EDGES.format(body="if (atomicCAS(&seen[w], 0, n - 128) == 0) out[w] = v;"),  # 0 again
+        EDGES.format(body="if (atomicExch(&seen[w], 1) == 1) out[w] = v;"),
+        EDGES.format(body="if (atomicExch(&seen[w], 1) >= 0) out[w] = v;"),
+        EDGES.format(body="if (atomicExch(&seen[w], v) == 0) out[w] = v;"),  # 0 again, by thread 0
+        EDGES.format(body="if (atomicExch(&seen[w], 1) == 0) out[w] = v; else atomicExch(&seen[w], 0);"),
+        EDGES.format(body="if (atomicExch_block(&seen[w], 1) == 0) out[w] = v;"),
         EDGES.format(body="if (atomicCAS_block(&seen[w], 0, 1) == 0) out[w] = v;"),
         EDGES.format(body="if (atomicCAS(&seen[w], 0, 1) == 0) out[w] = v; else if (e < 0) seen[w] = 0;"),
         EDGES.format(

@@ -122,8 +122,11 @@ def _found_once(a: _Number, b: _Number, claim: Claim, relation: Relation) -> Ter
     two = _two_executions(a, b, again, relation) if alike else t.TRUE
     cleared = zip(a.which[: claim.rounds or 0], b.which[: claim.rounds or 0], strict=True)
     one_round = t.and_(*(t.eq(x, y) for x, y in cleared))
+    both = t.and_(two, one_round, t.eq(a.place, b.place))
+    if claim.free is None:
+        return t.or_(t.not_(both), t.eq(a.term, a.amount), t.eq(b.term, b.amount))
     was = t.const(claim.free)
-    both = t.and_(two, one_round, t.eq(a.place, b.place), t.eq(a.term, was), t.eq(b.term, was))
+    both = t.and_(both, t.eq(a.term, was), t.eq(b.term, was))
     return t.or_(t.not_(both), t.eq(a.amount, was), t.eq(b.amount, was))
 
 

@@ -165,14 +165,16 @@ class Drawing:
 
 @frozen(eq=False)
 class Claim:
-    """A compare-and-swap of a word that nobody gives back: who finds it ``free`` has it.
+    """An atomic on a word that nobody gives back: who finds it ``free`` has it.
+
+    ``free`` None: who finds anything but what each of them leaves there.
 
     ``drawing``: where, by which function, and what it leaves there as ``amount``. ``rounds``: words are
     cleared again behind barriers, in so many of the outermost loops; None: never.
     """
 
     drawing: Drawing
-    free: int
+    free: int | None
     rounds: int | None = None
 
 

@@ -255,7 +255,7 @@ class Memory(Scene):
             operands = (target.offset, *self.iterators)
             if step is not None and step is not t.ZERO and target.array not in self.reached:
                 self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
-            if target.array in self.claimed and s.op is AtomicOp.CAS:
+            if target.array in self.claimed and s.row.swaps:
                 self._note_claim(name, s, target.array, operands)
         lo, hi = type_range(s.type)
         if target is not None and step is not None and target.array in self.counters:
@@ -263,14 +263,15 @@ class Memory(Scene):
         return t.apply(name, Level.THREAD, operands, lo, hi)
 
     def _note_claim(self, name: str, s: ir.Atomic, array: Array, operands: tuple[Term, ...]) -> None:
-        free, left = (self.evaluator().value(e) for e in s.operands)
+        constant, left = (self.evaluator().value(e) for e in (s.operands[0], s.operands[-1]))
         lo, hi = type_range(s.type)
-        if not isinstance(free, Term) or not isinstance(left, Term) or not free.is_const:
+        if not isinstance(constant, Term) or not isinstance(left, Term) or not constant.is_const:
             return
-        fits = lo <= free.value <= hi and lo <= left.lo and left.hi <= hi
+        fits = lo <= constant.value <= hi and lo <= left.lo and left.hi <= hi
         if fits and s.scope is not Scope.BLOCK:
             drawing = Drawing(array, left, operands, name, len(self.iterators))
-            self.claims[name] = Claim(drawing, free.value, self.cleared.get(id(s)))
+            free = constant.value if s.op is AtomicOp.CAS else None
+            self.claims[name] = Claim(drawing, free, self.cleared.get(id(s)))
 
     def _raises_by(self, s: ir.Atomic) -> Term | None:
         """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""
