@@ -74,8 +74,9 @@ class Accessed:
 class DataFlow:
     """``known``: what variables, and arrays of threads, come from; ``told``: the same, flags left out.
 
-    A flag is what one comparison with something else than data says of an element (``in[i] > 0``), or its
-    last bit: positions among elements that have it are made of conditions, and not of what the host wrote.
+    A flag is what one comparison says of an element (``in[i] > 0``) or of two elements of one array
+    (``key[j] < key[i]``), or an element's last bit: positions among elements that have it, and ranks, are made
+    of conditions, and not of what the host wrote.
     ``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
     ``cells``: ids of unknown integers that are made of floating-point data and of nothing else.
@@ -110,9 +111,11 @@ class DataFlow:
     def _is_flag(self, e: Expr) -> bool:
         if not isinstance(e, ir.Binary) or e.op not in _FLAGS:
             return False
-        data = [any(isinstance(x, Array) for x in self.of(side)) for side in (e.left, e.right)]
+        data = [frozenset(x for x in self.of(side) if isinstance(x, Array)) for side in (e.left, e.right)]
+        if all(data):
+            return e.op in _FULFILLED and data[0] == data[1] and len(data[0]) == 1
         last_bit = e.op in _FULFILLED or (isinstance(e.right, Const) and e.right.value == _FLAGS[e.op])
-        return last_bit and data.count(True) == 1
+        return last_bit and any(data)
 
     def _of(self, e: Expr, known: Sources, left_out: Callable[[Expr], bool]) -> frozenset[Source]:
         found: set[Source] = set()

@@ -17,7 +17,7 @@ def report(
     body: str, head: str = "int* out, const int* in, int n", passed: str = "a, b, 2560"
 ) -> KernelReport:
     text = f"""__global__ void k({head}) {{ int t = threadIdx.x, i = blockIdx.x * 128 + t; {body} }}
-    void run(int* a, const int* b) {{ k<<<20, 128>>>({passed}); }}"""
+    void run(int* a, const int* b, const int* c) {{ k<<<20, 128>>>({passed}); }}"""
     (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=6_000)).kernels
     return kernel
 
@@ -46,13 +46,32 @@ def test_ranks_behind_the_own_warp_are_not_accused(flag: str) -> None:
         "out[in[i]] = i;",  # ids may differ
         "out[in[i] >> 3] = i;",
         "int lo = 0, hi = n;"
-        " while (lo < hi) { int m = (lo + hi) / 2; if (in[m] < in[i]) lo = m + 1; else hi = m; }"
+        " while (lo < hi) { int m = (lo + hi) / 2; if (in[m] < key[i]) lo = m + 1; else hi = m; }"
         " out[lo] = i;",  # keys may differ
-        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i]; out[r] = i;",
+        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < key[i]; out[r] = i;",
+        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i] || (in[j] == in[i] && j < i); out[r] = i;",
     ],
 )
 def test_what_the_host_may_keep_apart_is_not_accused(body: str) -> None:
-    assert not accused(report(body))
+    head, passed = "int* out, const int* in, const int* key, int n", "a, b, c, 2560"
+    assert not accused(report(body, head, passed))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i]; out[r] = i;",
+        "int r = n; for (int j = 0; j < n; ++j) if (in[j] > in[i]) --r; out[r - 1] = i;",
+        "__shared__ int s[128]; s[t] = in[i]; __syncthreads(); int r = 0;"
+        " for (int j = 0; j < 128; ++j) r += s[j] < s[t]; out[blockIdx.x * 128 + r] = t;",
+        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i] || (in[j] == in[i] && j < i - 1);"
+        " out[r] = i;",
+        "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i] || (in[j] == in[i] && j > i);"
+        " out[r / 2] = i;",
+    ],
+)
+def test_equal_keys_have_equal_ranks(body: str) -> None:
+    assert accused(report(f"if (i >= n) return; {body}", passed="a, b, 256"))
 
 
 EXTREME = "int old = atomic{op}(lo, in[i]); if (in[i] {than} old) {store};"
