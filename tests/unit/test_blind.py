@@ -1,4 +1,4 @@
-"""2725 kernels whose truth was written first, by somebody who knew nothing of the analysis.
+"""2910 kernels whose truth was written first, by somebody who knew nothing of the analysis.
 
 Above a kernel stands ``//= race-free | racy | divergent``, sometimes with ``//= benign`` (same-value stores)
 or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``// @name`` marks a line,
@@ -6,7 +6,7 @@ or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``
 itself. ``truth.tsv`` has a sentence of reason for each. Asked is what people live by: nothing correct is
 accused, nothing broken is called race-free, each pair of lines (and each barrier) is a true one, and all but
 ``OPEN`` are decided. Files 19 to 36, 37 to 54, 55 to 72, 73 to 90, 91 to
-108, 109 to 126, 127 to 138, 139 to 150, and 151 to 158, were written later in the same way, by others.
+108, 109 to 126, 127 to 138, 139 to 150, 151 to 158, and 159 to 166, were written later in the same way, by others.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
 _PAIR = re.compile(r"(\d+)-(\d+)|\b(\d+)\b")
 Lines = frozenset[int]
 
-WRONG = frozenset[str]()
+WRONG = frozenset(["gram_both_halves"])
 """What is told of these is not the truth; who mends one takes it off."""
 
 OPEN = frozenset(
     [
         "alphabet_last",
         "async_four_stages",
+        "attend_values_too_soon",
         "attn_block_sparse",
         "autocorrelate_tail",
         "ballot_pack_upto",
@@ -49,6 +50,7 @@ OPEN = frozenset(
         "bar_half_counts",
         "batcher_sort_levels",
         "beam_advance",
+        "best_four_struck_late",
         "bfs_block_flush",
         "bfs_block_queue",
         "bfs_plain_tail",
@@ -106,6 +108,7 @@ OPEN = frozenset(
         "dv_break_first",
         "dv_converge",
         "ell_column_sums",
+        "embed_gradient_plain",
         "embed_run_everyone",
         "embedding_adagrad",
         "emit_records_at",
@@ -128,6 +131,7 @@ OPEN = frozenset(
         "groupby_warp_match",
         "half_produces",
         "hand_over",
+        "hand_over_with_fences",
         "handoff_block_scope",
         "handoff_device_fence",
         "handoff_relaxed_flag",
@@ -216,11 +220,8 @@ OPEN = frozenset(
         "radix_split_block",
         "range_locked",
         "range_two_locks",
-        "rank_ignoring_ties",
         "rank_into_place",
-        "rank_keys_only",
         "rank_match",
-        "rank_rows",
         "rank_sort",
         "rank_sort_pairs",
         "rank_sort_small",
@@ -245,7 +246,6 @@ OPEN = frozenset(
         "rounds_leave",
         "rows_handed_on",
         "rows_handed_relaxed",
-        "run_starts_by_all",
         "run_starts_of_tile",
         "runs_fill_closed",
         "runs_fill_ranges",
@@ -274,9 +274,11 @@ OPEN = frozenset(
         "squares_emit_based",
         "string_step",
         "string_step_close",
+        "sums_by_label",
         "table_claim_store",
         "table_claim_update",
         "table_gradient_plain",
+        "table_insert_or_replace",
         "task_fetch",
         "ticket_lock_append",
         "tile_scan_append",
@@ -340,8 +342,8 @@ def lines_of(finding: Finding) -> Lines:
 
 
 def test_every_kernel_has_its_truth():
-    assert len(TRUTHS) == 2725
-    assert sum(truth.verdict.startswith("race-free") for truth in TRUTHS.values()) == 1364
+    assert len(TRUTHS) == 2910
+    assert sum(truth.verdict.startswith("race-free") for truth in TRUTHS.values()) == 1463
 
 
 @pytest.mark.parametrize("path", sampled(sorted(FOLDER.glob("*.cu")), 5), ids=lambda path: path.stem)
