@@ -75,8 +75,8 @@ class DataFlow:
     """``known``: what variables, and arrays of threads, come from; ``told``: the same, flags left out.
 
     A flag is what one comparison says of an element (``in[i] > 0``) or of two elements of one array
-    (``key[j] < key[i]``), or an element's last bit: positions among elements that have it, and ranks, are made
-    of conditions, and not of what the host wrote.
+    (``key[j] < key[i]``), or an element's last bit: positions among elements that have it, and ranks, are
+    made of conditions, and not of what the host wrote.
     ``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
     ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
     ``cells``: ids of unknown integers that are made of floating-point data and of nothing else.

@@ -6,7 +6,8 @@ or ``//= when CONDITION`` (it needs data that the launch does not fix) below. ``
 itself. ``truth.tsv`` has a sentence of reason for each. Asked is what people live by: nothing correct is
 accused, nothing broken is called race-free, each pair of lines (and each barrier) is a true one, and all but
 ``OPEN`` are decided. Files 19 to 36, 37 to 54, 55 to 72, 73 to 90, 91 to
-108, 109 to 126, 127 to 138, 139 to 150, 151 to 158, and 159 to 166, were written later in the same way, by others.
+108, 109 to 126, 127 to 138, 139 to 150, 151 to 158, and 159 to 166, were written later in the same way, by
+others.
 """
 
 from __future__ import annotations

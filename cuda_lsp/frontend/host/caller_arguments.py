@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 
 from cuda_lsp.frontend.host.expressions import bracketed, declaration
@@ -14,8 +14,13 @@ from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_NOTHING = re.compile(r"\A(?:NULL|nullptr)\Z")
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
+
+
+ComesTo = Callable[[int, Set[str]], bool]
+"""Whether somebody comes to a place of a function who passes no pointer for these parameters of it."""
 
 
 def as_called(
@@ -23,9 +28,13 @@ def as_called(
     pointers: HostPointers,
     arguments: Sequence[str],
     at: int,
+    comes_to: ComesTo,
     levels: int = _MOST_LEVELS,
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The arguments as each caller makes them, and where it does; a function's own callers and theirs."""
+    """The arguments as each caller makes them, and where it does; a function's own callers and theirs.
+
+    Of callers that pass ``nullptr`` for what has to be something at the place, nothing is said.
+    """
     function = functions.around(at)
     if function is None or not levels:
         return
@@ -52,10 +61,14 @@ def as_called(
         if function.body <= call.begin <= function.end:
             continue  # it calls itself
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
-        put = partial(_put, dict(zip(names, (text.strip() for text in given), strict=False)))
+        passed = dict(zip(names, (text.strip() for text in given), strict=False))
+        nothing = {name for name, text in passed.items() if _NOTHING.match(text) and name in kept}
+        if nothing and not comes_to(at, nothing):
+            continue
+        put = partial(_put, passed)
         texts = tuple(word.sub(put, text) for text in arguments)
         yield texts, call.begin
-        yield from as_called(functions, pointers, texts, call.begin, levels - 1)
+        yield from as_called(functions, pointers, texts, call.begin, comes_to, levels - 1)
 
 
 def _put(known: Mapping[str, str], match: re.Match[str]) -> str:

@@ -208,7 +208,7 @@ class _Parser:
         raise NotRead(self.text)
 
     def _named(self, name: str) -> int | None:
-        if name in ("true", "false"):
+        if name in ("true", "false", "nullptr", "NULL"):
             return int(name == "true")
         if self.token == "(":
             return self._call_of(name)

@@ -87,6 +87,7 @@ _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
+_NO_POINTER = ("nullptr", "NULL")
 _WORD = re.compile(r"\w+")
 
 
@@ -319,7 +320,8 @@ class _Reader:
             arguments={
                 i: value
                 for i, argument in enumerate(launch.arguments)
-                if (value := constants.integer(argument, at, arguments)) is not None
+                if argument.strip() not in _NO_POINTER
+                and (value := constants.integer(argument, at, arguments)) is not None
             },
             extents=_block_extents(block, launch.arguments) if block is not None else {},
             site=place,
@@ -356,6 +358,13 @@ class _Reader:
             return self._once((comparisons, place), lambda: comparisons(file.host, file.constants, place))
 
         return tuple(itertools.chain.from_iterable(map(held, (at, *inside))))
+
+    def _comes_to(self, at: int, nothing: Set[str]) -> bool:
+        """Whether what holds at a place lets pointers of these names be none."""
+        constants = self._file.constants
+        keys = (constants.key(name, at) for name in nothing)
+        given = Given({key: 0 for key in keys if key is not None})
+        return not excluded(self._comparisons(at), constants, given)
 
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
         grid = launch.configuration[0] if launch.configuration else None
@@ -420,7 +429,7 @@ class _Reader:
                 at,
                 lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
             )
-            called = as_called(constants.functions, pointers, every, at)
+            called = as_called(constants.functions, pointers, every, at, self._comes_to)
             found = together(found, (buffers(texts, place, nobody_computes) for texts, place in called))
             return by_field(found, fields, len(launch.arguments))
 
