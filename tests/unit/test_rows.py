@@ -279,3 +279,24 @@ def test_that_the_grid_tells_how_many_rows_a_plane_has_says_nothing_of_their_pit
 )
 def test_planes_of_a_grid_that_share_places_race(before: str, bound: str, place: str) -> None:
     assert verdict(PLANES % (before, bound, place)) is Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("limit", "place", "apart"),
+    [
+        ("f < num", "b * pitch + f", True),
+        ("f < num", "b * pitch + 2 * f", True),
+        ("f <= pitch && f < num + pitch", "b * pitch + f", False),  # one too many
+        ("f < num + pitch", "b * pitch + f", False),
+    ],
+)
+def test_a_length_that_offsets_tell_is_none_below_zero(limit: str, place: str, apart: bool) -> None:
+    text = f"""
+    __global__ void k(float* out, const long* first, const unsigned long pitch) {{
+      const unsigned long b = blockIdx.x;
+      const int num = first[b + 1] - first[b];
+      for (unsigned long f = threadIdx.x; {limit}; f += blockDim.x) out[{place}] = f;
+    }}
+    void go(float* out, const long* first, long p, int n) {{ k<<<n, 256>>>(out, first, p); }}
+    """
+    assert (verdict(text) is Verdict.RACE_FREE) == apart

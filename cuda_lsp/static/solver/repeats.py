@@ -33,7 +33,7 @@ def _cases(p: Problem, facts: Term, formula: Term, query: Query) -> Iterator[Ter
     """The pair as it is, and with its address as row and column."""
     yield formula
     grid_known = query.where.launch is not None and query.where.launch.grid is not None
-    for pitch in pitches_of(p, query.where.free, grid_known=grid_known):
+    for pitch in pitches_of(p, query.summary, query.where.free, grid_known=grid_known):
         yield query.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p)
 
 

@@ -119,6 +119,7 @@ class Rows:
         where, query = self.query.where, self.query
         divided = (t.le(t.ONE, x) for x in _divisors(*self.p.offsets))
         formula = self._formula(t.not_(pitch.taken), *divided)
+        formula = t.and_(formula, *_lengths(formula))
         named = [x for x in t.subterms(formula) if x.op in (Op.SYMBOL, Op.APPLY)]
         symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
@@ -201,6 +202,14 @@ def _computed_from(pitch: Pitch, stated: Term) -> set[Term]:
             symbols = {x for x in parts if x.op is Op.SYMBOL}
             found |= symbols & made or symbols
     return found
+
+
+def _lengths(formula: Term) -> Iterator[Term]:
+    """That what memory says is taken for a length is one: ``f < (size_t)(first[b + 1] - first[b])``."""
+    for part in t.subterms(formula):
+        unsigned = part.op is Op.WRAP and not part.args[2]
+        if unsigned and any(x.op is Op.APPLY for x in t.subterms(part.args[0])):
+            yield t.le(t.ZERO, part.args[0])
 
 
 def _divisors(*addresses: Term) -> Iterator[Term]:

@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping
 from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Var
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.rows import division
+from cuda_lsp.static.solver.rows.components import stored_both
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, exactly_divided, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
 
@@ -67,7 +69,7 @@ class Pitch:
         return f"rows of {' and '.join(self.names)} elements do not overlap"
 
 
-def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list[Pitch]:
+def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_known: bool) -> list[Pitch]:
     """The ways to read the pair's addresses as rows and columns, the likeliest first.
 
     ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
@@ -80,9 +82,12 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
         return []
     a, b = p.offsets
     starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
-    planes = division.component(a, b, free) if starts and _both_write(p) else None
+    stored = stored_both(p.pair, summary)
+    planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
-    readings = [_Reading(p, free, grid_known, c).read(start) for start in begun for c in (True, False)]
+    readings = [
+        _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
+    ]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -147,7 +152,7 @@ class _Reading:
         """The width of rows, and both addresses as row and column."""
         in_global = self.p.pair.first.array.space is Space.GLOBAL
         pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
-        if pitch is None and self.components and _both_write(self.p):
+        if pitch is None and self.components:
             pitch = division.component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
@@ -183,12 +188,6 @@ class _Reading:
         return t.const(size), parts[0], parts[1]
 
 
-def _both_write(p: Problem) -> bool:
-    """Both store to global memory: a structure of arrays may have their components apart."""
-    first, second = p.pair.first, p.pair.second
-    return first.array.space is Space.GLOBAL and first.mode is second.mode is Mode.WRITE
-
-
 def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
     """Accesses of so many bytes, the first ``gap`` behind the second, have a byte in common."""
     if sizes == (1, 1):
@@ -196,7 +195,7 @@ def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
     return t.and_(t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0])))
 
 
-def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
+def meetings_in_a_row(p: Problem, summary: Summary, free: Mapping[str, Var]) -> Iterator[Term]:
     """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
 
     Rows and columns are equal; of columns counted from both ends, those that meet within a row. None where a
@@ -204,7 +203,7 @@ def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
     """
     a, b = p.offsets
     pitch = next(iter(division.symbols(a, b, free, uniform=True)), None)
-    planes = division.component(a, b, free) if _both_write(p) else None
+    planes = division.component(a, b, free) if stored_both(p.pair, summary) else None
     if pitch is None or planes not in (None, pitch):
         return
     (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)

@@ -39,7 +39,7 @@ def under_the_launch(pair: OpenPair) -> Shown | None:
 
 def meetings(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Problem, z3.Answer]]:
     """Models of the pair that are linear where the pair's addresses are not."""
-    for meeting in () if is_linear(p.overlap) else meetings_in_a_row(p, query.where.free):
+    for meeting in () if is_linear(p.overlap) else meetings_in_a_row(p, query.summary, query.where.free):
         within = evolve(p, overlap=meeting, guards=t.and_(p.guards, positive(p.formula, query)))
         if meeting is not t.FALSE and is_linear(meeting):
             answer = query.ask(within, facts)

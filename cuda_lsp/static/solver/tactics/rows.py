@@ -16,7 +16,7 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
     rows = Rows(p, facts, query)
     sizes_too = launch is not None
     grid_known = launch is not None and launch.grid is not None and not launch.assumed
-    pitches = pitches_of(p, query.where.free, grid_known=grid_known)
+    pitches = pitches_of(p, query.summary, query.where.free, grid_known=grid_known)
     refuting: list[Pitch] = []
     for pitch in rows.refuting(pitches, sizes_too):
         if not pitch.sizes and rows.hold(pitch, lightly=True):
