@@ -86,6 +86,12 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
+def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
+    """Rows of which one address names the first, ``x`` beside ``y*width + x``; nothing of them is assumed."""
+    width = division.beside_the_first_row(*p.offsets, free)
+    return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
+
+
 @define(eq=False)
 class _Reading:
     """One way to take the two addresses apart."""
