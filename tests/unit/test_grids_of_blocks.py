@@ -51,6 +51,7 @@ def test_what_the_grid_is_divided_by_is_told(body: str, told: list[str]) -> None
         "k<<<n / t + m, t>>>(a, n);",
         "k<<<2 * (n / t), t>>>(a, n);",
         "k<<<(n - 1) / t + 1, t>>>(a, n);",  # one block where n is 0
+        "float s = t * 0.7f; k<<<n / s, (int)s>>>(a, n);",  # fractions are divided otherwise
     ],
 )
 def test_any_other_quotient_is_not(body: str) -> None:

@@ -248,6 +248,7 @@ class _Host:
         self._at = at
         self._quotients: dict[str, tuple[Polynomial, int]] = {}
         self._shared_out: dict[str, tuple[Polynomial, Polynomial]] = {}
+        self._narrow: set[str] = set()  # names that may hold fractions
 
     def value(self, text: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
         """Of an expression at a place; None: it is none of integers, or not understood."""
@@ -332,7 +333,9 @@ class _Host:
             name = f"{type(operator).__name__}{tuple(sides)}"
             if divides:
                 self._quotients[name] = (left, by)
-            elif isinstance(operator, ast.Div):
+            elif isinstance(operator, ast.Div) and self._narrow.isdisjoint(
+                x for p in (*left, *right) for x in p
+            ):
                 self._shared_out[name] = (left, right)
             return {(name,): 1}
         return None
@@ -355,6 +358,8 @@ class _Host:
         inner = None
         if reached.text is not None and not narrow:
             inner = self.value(reached.text, reached.position, steps - 1)
+        if inner is None and narrow:
+            self._narrow.add(f"{name}@{reached.position}")
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
 
     def _is_dim3(self, name: str, axis: str, at: int) -> bool:
