@@ -1,4 +1,4 @@
-"""``thrust::transform_iterator<F, I, R>(from, f)``, made by its constructor, and the numbers that it gives."""
+"""``thrust::transform_iterator<F, I, R>(from, f)``, made by its constructor, and what numbers it gives."""
 
 from __future__ import annotations
 
