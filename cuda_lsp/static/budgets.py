@@ -202,6 +202,9 @@ AMPLE_TIMES = 4
 AMPLE_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512, 1 / 4096)
 """Of wide rows and of what is beside them, where the source allows no such numbers."""
 
+NARROW_SCALES = (1 / 8192, 1 / 16384, 1 / 32768)
+"""Where rows in rows of 32-bit pitches are that many; too narrow for blocks to say that they leave one."""
+
 LEAST_KNOWN_WIDTH = 4
 """``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
 

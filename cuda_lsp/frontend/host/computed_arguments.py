@@ -159,6 +159,12 @@ def grids(
         formula = sum_of(divided.whole, signed) if divided is not None else None
         if divided is not None and formula is not None:
             yield f"gridDim.{axis} == {_text(formula)} / {divided.by}{divided.added}"
+        shared = host.shared_out(value) if value is not None else None
+        if shared is not None:
+            shown = [*signed, *_extents(host, configuration[1:], at, ("blockDim",))]
+            formula, by = (sum_of(part, shown) for part in shared)
+            if formula is not None and by is not None:
+                yield f"gridDim.{axis} == {_text(formula)} / {_text(by)}"
 
 
 def quotients(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
@@ -211,8 +217,10 @@ def _rank(position: int, value: Polynomial) -> tuple[int, int, int, int]:
     return degree, len(value), factor, position
 
 
-def _extents(host: _Host, configuration: Sequence[str], at: int) -> Iterator[Term]:
-    for text, name in zip(configuration, ("gridDim", "blockDim"), strict=False):
+def _extents(
+    host: _Host, configuration: Sequence[str], at: int, names: Sequence[str] = ("gridDim", "blockDim")
+) -> Iterator[Term]:
+    for text, name in zip(configuration, names, strict=False):
         for axis in "xyz":
             value = host.extent(text, axis, at)
             product = product_of(value) if value else None
@@ -239,6 +247,8 @@ class _Host:
         self._constants = constants
         self._at = at
         self._quotients: dict[str, tuple[Polynomial, int]] = {}
+        self._shared_out: dict[str, tuple[Polynomial, Polynomial]] = {}
+        self._narrow: set[str] = set()  # names that may hold fractions
 
     def value(self, text: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
         """Of an expression at a place; None: it is none of integers, or not understood."""
@@ -284,11 +294,18 @@ class _Host:
         known = self._quotients.get(names[0][0])
         return _Divided(*known, more) if known is not None else None
 
+    def shared_out(self, value: Polynomial) -> tuple[Polynomial, Polynomial] | None:
+        """What is divided by a size that is no number, and that size: ``n / threads``."""
+        ((names, factor),) = value.items() if len(value) == 1 else (((), 0),)
+        return self._shared_out.get(names[0]) if len(names) == 1 and factor == 1 else None
+
     def _of(self, node: ast.expr, at: int, steps: int) -> Polynomial | None:
         if isinstance(node, ast.Name):
             return self._variable(node.id, at, steps)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             made = self._constants.members(node.value.id, node.attr, at)
+            if made is None and node.attr in "xyz" and self._is_dim3(node.value.id, node.attr, at):
+                return self.extent(node.value.id, node.attr, at, steps - 1)
             return self.value(*made, steps - 1) if made is not None else None
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return {(): node.value} if node.value else {}
@@ -316,6 +333,10 @@ class _Host:
             name = f"{type(operator).__name__}{tuple(sides)}"
             if divides:
                 self._quotients[name] = (left, by)
+            elif isinstance(operator, ast.Div) and self._narrow.isdisjoint(
+                x for p in (*left, *right) for x in p
+            ):
+                self._shared_out[name] = (left, right)
             return {(name,): 1}
         return None
 
@@ -337,7 +358,16 @@ class _Host:
         inner = None
         if reached.text is not None and not narrow:
             inner = self.value(reached.text, reached.position, steps - 1)
+        if inner is None and narrow:
+            self._narrow.add(f"{name}@{reached.position}")
         return {(f"{name}@{reached.position}",): 1} if inner is None else inner
+
+    def _is_dim3(self, name: str, axis: str, at: int) -> bool:
+        """It was made as ``dim3(…)``, or nothing but this axis of it was set since."""
+        reached = self._constants.reached(name, at, axis)
+        if reached is None or reached.text is None:
+            return False
+        return reached.text.startswith("dim3") or self._constants.is_component(name, reached.position)
 
     def _is_integer(self, name: str, at: int) -> bool:
         """Whether it is a variable of a whole int at least; what it holds nobody need know."""

@@ -99,6 +99,14 @@ class Rows:
         lightly = lightly or (pitch.assumable and not pitch.bounded)
         return self.query.refutes_quickly(formula) if lightly else self.query.refutes(formula)
 
+    def shown(self, pitch: Pitch | None) -> bool:
+        """The program's own guards keep columns within their rows, and that makes the pair impossible."""
+        return (
+            pitch is not None
+            and self.query.refutes_quickly(self._meeting(pitch))
+            and self.hold(pitch, lightly=True)
+        )
+
     def owed_hold(self, pitch: Pitch) -> bool:
         """Of rows that are assumed, those that have to be shown hold."""
         owed = t.and_(*(columns.within for columns in pitch.levels if columns.owed))
@@ -128,14 +136,15 @@ class Rows:
         free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in known]
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
         stated = query.stated(self.p)
-        for scale in budgets.AMPLE_SCALES:
+        for scale in (*budgets.AMPLE_SCALES, *budgets.NARROW_SCALES):
             wide = _ample(pitch, free, extents, t.and_(*stated), scale)
             if stated and query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
-            formula, few = t.and_(formula, wide), int(budgets.MOST_SIZE_BESIDE * scale)
+            formula, few = t.and_(formula, wide), max(1, int(budgets.MOST_SIZE_BESIDE * scale))
             if query.refuted_linearly(formula, few=few):
                 return False
-            return query.satisfiable(formula, patiently=True)
+            possible = query.satisfiable(formula, patiently=True)
+            return None if possible and scale in budgets.NARROW_SCALES else possible
         return None
 
     def as_stated(self, pitch: Pitch) -> Pitch:

@@ -138,6 +138,14 @@ def component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
     return next(named, None)
 
 
+def beside_the_first_row(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """The parameter of whose rows one address names the first, ``x``, and the other any, ``y*width + x``."""
+    sums = [m for x in (a, b) for m in t.monomials(x) if len(m) == 2 and any(map(side, m))]
+    named = {x: None for m in sums for x in m if x.op is Op.SYMBOL and x.args[0] in free}
+    rows = [[divide(x, pitch)[0] for x in (a, b)] for pitch in named]
+    return next((x for x, both in zip(named, rows, strict=True) if t.ZERO in both), None)
+
+
 def varies(atoms: t.Monomial) -> bool:
     """Two threads of the grid may have different values of the product."""
     return any(map(_of_a_block, atoms))

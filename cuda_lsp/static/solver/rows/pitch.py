@@ -74,12 +74,9 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
 
     ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
     """
-    first, second = p.pair.first, p.pair.second
-    if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
+    if not _is_readable(p):
         return []
-    in_global = first.array.space is Space.GLOBAL
-    if p.overlap.op is not Op.EQ and not in_global:
-        return []
+    in_global = p.pair.first.array.space is Space.GLOBAL
     a, b = p.offsets
     starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
     stored = stored_both(p.pair, summary)
@@ -89,6 +86,20 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
         _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
     ]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
+    """Rows of which one address names the first, ``x`` beside ``y*width + x``; nothing of them is assumed."""
+    width = division.beside_the_first_row(*p.offsets, free) if _is_readable(p) else None
+    return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
+
+
+def _is_readable(p: Problem) -> bool:
+    """Both sizes are known, and the two overlap where their addresses are equal, or in global memory."""
+    first, second = p.pair.first, p.pair.second
+    if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
+        return False
+    return p.overlap.op is Op.EQ or first.array.space is Space.GLOBAL
 
 
 @define(eq=False)

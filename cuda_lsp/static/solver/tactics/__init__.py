@@ -9,6 +9,7 @@ other verdicts where the budget ends.
 from __future__ import annotations
 
 from cuda_lsp.static.solver.tactics import (
+    alone,
     ascending,
     cases,
     common,
@@ -53,6 +54,7 @@ PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
+    (alone.one_comes_by,),
     (counted.where_sums_tell(_OF_ADDRESSES),),  # of what the host has summed
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share

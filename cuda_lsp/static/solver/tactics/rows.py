@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.solver.rows.apart import Rows, granted
-from cuda_lsp.static.solver.rows.pitch import Pitch, pitches_of
+from cuda_lsp.static.solver.rows.pitch import Pitch, first_row_of, pitches_of
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved
 from cuda_lsp.static.symbolic.terms import Op
@@ -14,6 +14,8 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
     """Rows that make the pair impossible do not overlap; gives up where that alone is not decided."""
     p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
     rows = Rows(p, facts, query)
+    if rows.shown(first_row_of(p, query.where.free)):
+        return Proved()
     sizes_too = launch is not None
     grid_known = launch is not None and launch.grid is not None and not launch.assumed
     pitches = pitches_of(p, query.summary, query.where.free, grid_known=grid_known)
