@@ -111,11 +111,27 @@ class DataFlow:
     def _is_flag(self, e: Expr) -> bool:
         if not isinstance(e, ir.Binary) or e.op not in _FLAGS:
             return False
-        data = [frozenset(x for x in self.of(side) if isinstance(x, Array)) for side in (e.left, e.right)]
+        data = [any(isinstance(x, Array) for x in self.of(side)) for side in (e.left, e.right)]
         if all(data):
-            return e.op in _FULFILLED and data[0] == data[1] and len(data[0]) == 1
+            return self.ranked(e) is not None
         last_bit = e.op in _FULFILLED or (isinstance(e.right, Const) and e.right.value == _FLAGS[e.op])
         return last_bit and any(data)
+
+    def ranked(self, e: Expr) -> Array | None:
+        """The array of which a comparison holds two elements against each other."""
+        if not isinstance(e, ir.Binary) or e.op not in _FULFILLED:
+            return None
+        left, right = (self.arrays_in(self.of(side)) for side in (e.left, e.right))
+        return next(iter(left)) if left == right and len(left) == 1 else None
+
+    def stores_what_ranks(self, a: Accessed) -> bool:
+        """Threads store what their ranks come of, and nothing else: who has an equal rank stores the same."""
+        compared = {self.ranked(x) for x in subexpressions(expressions(self.slice.kernel.body))}
+        ranking = self.arrays_in(a.address) & compared
+        stores = (s for s in self.slice.statements if isinstance(s, ir.Store))
+        values = [self.of(s.value) for s in stores if s.site.range == a.site.range]
+        alike = (all(isinstance(x, Array) for x in value) and bool(value) for value in values)
+        return all(alike) and all(bool(x) and x <= ranking for x in map(self.arrays_in, values))
 
     def _of(self, e: Expr, known: Sources, left_out: Callable[[Expr], bool]) -> frozenset[Source]:
         found: set[Source] = set()

@@ -50,6 +50,7 @@ def test_ranks_behind_the_own_warp_are_not_accused(flag: str) -> None:
         " out[lo] = i;",  # keys may differ
         "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < key[i]; out[r] = i;",
         "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i] || (in[j] == in[i] && j < i); out[r] = i;",
+        "int mine = in[i], r = 0; for (int j = 0; j < n; ++j) r += in[j] < mine; out[r] = mine;",  # one value
     ],
 )
 def test_what_the_host_may_keep_apart_is_not_accused(body: str) -> None:
@@ -62,6 +63,7 @@ def test_what_the_host_may_keep_apart_is_not_accused(body: str) -> None:
     [
         "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i]; out[r] = i;",
         "int r = n; for (int j = 0; j < n; ++j) if (in[j] > in[i]) --r; out[r - 1] = i;",
+        "int mine = in[i], r = 0; for (int j = 0; j < n; ++j) r += in[j] < mine; out[r] = mine + i;",
         "__shared__ int s[128]; s[t] = in[i]; __syncthreads(); int r = 0;"
         " for (int j = 0; j < 128; ++j) r += s[j] < s[t]; out[blockIdx.x * 128 + r] = t;",
         "int r = 0; for (int j = 0; j < n; ++j) r += in[j] < in[i] || (in[j] == in[i] && j < i - 1);"

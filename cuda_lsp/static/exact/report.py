@@ -111,7 +111,8 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if len(counters) == 1 and counters <= data[0] & data[1]:  # of two nobody knows how far apart they begin
         data = [arrays - counters for arrays in data]
     if not any(data):
-        return not _holds_a_key(flow, a, b)
+        one = a.site.range == b.site.range and a.mode is b.mode is Mode.WRITE
+        return not _holds_a_key(flow, a, b) and not (one and flow.stores_what_ranks(a))
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         if flow.follows_itself(a, b):
