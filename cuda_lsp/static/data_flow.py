@@ -9,7 +9,7 @@ stored in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from attrs import define, field, frozen
 
@@ -124,14 +124,22 @@ class DataFlow:
         left, right = (self.arrays_in(self.of(side)) for side in (e.left, e.right))
         return next(iter(left)) if left == right and len(left) == 1 else None
 
+    @cached_property
+    def ranking(self) -> frozenset[Array]:
+        """Arrays whose elements are compared with one another."""
+        found = (self.ranked(e) for e in subexpressions(expressions(self.slice.kernel.body)))
+        return frozenset(array for array in found if array is not None)
+
     def stores_what_ranks(self, a: Accessed) -> bool:
         """Threads store what their ranks come of, and nothing else: who has an equal rank stores the same."""
-        compared = {self.ranked(x) for x in subexpressions(expressions(self.slice.kernel.body))}
-        ranking = self.arrays_in(a.address) & compared
+        reached = self.arrays_in(a.address)
+        ranking = reached & self.ranking if reached else reached
+        if not ranking:
+            return False
         stores = (s for s in self.slice.statements if isinstance(s, ir.Store))
         values = [self.of(s.value) for s in stores if s.site.range == a.site.range]
-        alike = (all(isinstance(x, Array) for x in value) and bool(value) for value in values)
-        return all(alike) and all(bool(x) and x <= ranking for x in map(self.arrays_in, values))
+        read = [value for value in values if value and all(isinstance(x, Array) for x in value)]
+        return bool(read) and len(read) == len(values) and all(self.arrays_in(x) <= ranking for x in read)
 
     def _of(self, e: Expr, known: Sources, left_out: Callable[[Expr], bool]) -> frozenset[Source]:
         found: set[Source] = set()
