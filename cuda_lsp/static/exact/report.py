@@ -3,7 +3,8 @@
 The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
 host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
 
-- neither comes from data, but for flags of elements (``in[i] > 0``, of which positions are counted) and for
+- neither comes from data, but for flags of elements (``in[i] > 0``, of which positions are counted;
+  ``key[j] < key[i]``, of which ranks are, unless it is the keys alone that are stored by rank) and for
   the one counter that both drew from: a condition (``if (in[i] == 6) *count += 1``), but not where
   neighbouring elements decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one
   holds the key;
