@@ -8,7 +8,7 @@ stored in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from attrs import define, field, frozen
@@ -52,6 +52,8 @@ _FLAGS = _FULFILLED | {BinaryOp.BAND: 1, BinaryOp.REM: 2}
 MERGING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
 """Operations that make one number of several."""
 _NOTHING: frozenset[Source] = frozenset()
+_MOST_COPIES = 4
+"""Variables that are looked through for the element that one of them was loaded as."""
 
 
 @frozen(eq=False)
@@ -121,8 +123,27 @@ class DataFlow:
         """The array of which a comparison holds two elements against each other."""
         if not isinstance(e, ir.Binary) or e.op not in _FULFILLED:
             return None
-        left, right = (self.arrays_in(self.of(side)) for side in (e.left, e.right))
+        left, right = (self._array_of(stripped(side)) for side in (e.left, e.right))
         return next(iter(left)) if left == right and len(left) == 1 else None
+
+    def _array_of(self, e: Expr, steps: int = _MOST_COPIES) -> frozenset[Array]:
+        """The array of which a value is an element, as it was loaded."""
+        given = self.given.get(e.id, ()) if isinstance(e, Var) else ()
+        loaded = [s for s in given if isinstance(s, ir.Load)]
+        if given and len(loaded) == len(given):
+            return self.arrays_in(frozenset(a for s in loaded for a in self.slice.roots(s.pointer)))
+        once = given[0] if len(given) == 1 and steps else None
+        return self._array_of(stripped(once.value), steps - 1) if isinstance(once, ir.Assign) else frozenset()
+
+    @cached_property
+    def given(self) -> Mapping[int, Sequence[Stmt]]:
+        """The statements that give variables values, by the variable's id."""
+        found: dict[int, list[Stmt]] = {}
+        for s in self.slice.statements:
+            var = assigned(s)
+            if var is not None:
+                found.setdefault(var.id, []).append(s)
+        return found
 
     @cached_property
     def ranking(self) -> frozenset[Array]:
