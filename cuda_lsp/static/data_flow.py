@@ -34,7 +34,7 @@ from cuda_lsp.ir.walk import (
 from cuda_lsp.model import Mode, Site, SourceRange, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
-from cuda_lsp.static.slicing import Slice
+from cuda_lsp.static.slicing import Slice, givers
 
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
@@ -128,7 +128,7 @@ class DataFlow:
 
     def _array_of(self, e: Expr, steps: int = _MOST_COPIES) -> frozenset[Array]:
         """The array of which a value is an element, as it was loaded."""
-        given = self.given.get(e.id, ()) if isinstance(e, Var) else ()
+        given = self._givers.get(e, ()) if isinstance(e, Var) else ()
         loaded = [s for s in given if isinstance(s, ir.Load)]
         if given and len(loaded) == len(given):
             return self.arrays_in(frozenset(a for s in loaded for a in self.slice.roots(s.pointer)))
@@ -136,14 +136,8 @@ class DataFlow:
         return self._array_of(stripped(once.value), steps - 1) if isinstance(once, ir.Assign) else frozenset()
 
     @cached_property
-    def given(self) -> Mapping[int, Sequence[Stmt]]:
-        """The statements that give variables values, by the variable's id."""
-        found: dict[int, list[Stmt]] = {}
-        for s in self.slice.statements:
-            var = assigned(s)
-            if var is not None:
-                found.setdefault(var.id, []).append(s)
-        return found
+    def _givers(self) -> Mapping[Var, Sequence[Stmt]]:
+        return givers(self.slice.statements)
 
     @cached_property
     def ranking(self) -> frozenset[Array]:

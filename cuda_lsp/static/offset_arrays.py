@@ -14,13 +14,14 @@ from functools import lru_cache
 from attrs import frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, BinaryOp, Const, Expr, Kernel, Load, Stmt, Var
+from cuda_lsp.ir.program import Array, BinaryOp, Const, Expr, Kernel, Load, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import assigned, mapped, stripped, subexpressions, used, variables, walk
+from cuda_lsp.ir.walk import mapped, stripped, subexpressions, used, variables, walk
 from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.linear import combined, linear
+from cuda_lsp.static.slicing import givers
 
 _BELOW, _ABOVE = {BinaryOp.LT, BinaryOp.LE}, {BinaryOp.GT, BinaryOp.GE}
 _CHOOSING = {*_BELOW, *_ABOVE, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.EQ, BinaryOp.NE}
@@ -170,10 +171,7 @@ def _arrays(e: Expr, held: _Held) -> set[Array]:
 def _held(kernel: Kernel) -> _Held:
     """Of variables that are given nothing but elements of arrays: which."""
     read = _read(kernel)
-    given: dict[Var, list[Stmt]] = defaultdict(list)
-    for s in walk(kernel.body):
-        if (var := assigned(s)) is not None:
-            given[var].append(s)
+    given = givers(walk(kernel.body))
     found: dict[Var, frozenset[_Element]] = {}
 
     def of(var: Var, within: frozenset[Var]) -> frozenset[_Element] | None:

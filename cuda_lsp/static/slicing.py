@@ -8,7 +8,7 @@ not in the slice and is never executed.  Nothing here depends on a launch.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from attrs import define, field, frozen
@@ -152,6 +152,16 @@ def assigned_once(statements: Iterable[Stmt]) -> Mapping[Var, Expr]:
             plain = isinstance(s, ir.Assign) and var not in values and pure(s.value)
             values[var] = s.value if plain and isinstance(s, ir.Assign) else None
     return {var: value for var, value in values.items() if value is not None}
+
+
+def givers(statements: Iterable[Stmt]) -> Mapping[Var, Sequence[Stmt]]:
+    """The statements that give variables their values, in program order."""
+    found: dict[Var, list[Stmt]] = {}
+    for s in statements:
+        var = assigned(s)
+        if var is not None:
+            found.setdefault(var, []).append(s)
+    return found
 
 
 def slice_kernel(kernel: Kernel) -> Slice:

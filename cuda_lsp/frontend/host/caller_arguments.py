@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 
+from cuda_lsp.frontend.host.constants import NO_POINTERS
 from cuda_lsp.frontend.host.expressions import bracketed, declaration
 from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
-_NOTHING = re.compile(r"\A(?:NULL|nullptr)\Z")
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
 
@@ -62,7 +62,7 @@ def as_called(
             continue  # it calls itself
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
         passed = dict(zip(names, (text.strip() for text in given), strict=False))
-        nothing = {name for name, text in passed.items() if _NOTHING.match(text) and name in kept}
+        nothing = {name for name, text in passed.items() if text in NO_POINTERS and name in kept}
         if nothing and not comes_to(at, nothing):
             continue
         put = partial(_put, passed)

@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+NO_POINTERS = frozenset({"NULL", "nullptr"})
+"""Words for a pointer to nothing."""
+
 _TOKEN = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[A-Za-z_]\w*\b(?!\s?\())?)"
     r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:\[\]])"
@@ -208,7 +211,7 @@ class _Parser:
         raise NotRead(self.text)
 
     def _named(self, name: str) -> int | None:
-        if name in ("true", "false", "nullptr", "NULL"):
+        if name in ("true", "false") or name in NO_POINTERS:
             return int(name == "true")
         if self.token == "(":
             return self._call_of(name)

@@ -85,11 +85,19 @@ class LaunchSite:
     @cached_property
     def facts(self) -> str:
         """What the analysis of its kernel takes from it, to be compared; its place does not count."""
-        extents = (self.block, self.grid, self.grid_axes, self.block_axes)
-        extents += (self.left_out, *sorted(self.made_axes))
-        arguments = (*self.arguments.items(), *self.extents.items(), *self.shared.items())
-        told = (self.template_arguments, *extents, self.dynamic_shared, *arguments, *self.conditions)
-        more = (
+        told = (
+            self.template_arguments,
+            self.block,
+            self.grid,
+            self.grid_axes,
+            self.block_axes,
+            self.left_out,
+            *sorted(self.made_axes),
+            self.dynamic_shared,
+            *self.arguments.items(),
+            *self.extents.items(),
+            *self.shared.items(),
+            *self.conditions,
             *self.sized,
             *self.fields.items(),
             *self.computed.items(),
@@ -100,7 +108,7 @@ class LaunchSite:
             self.passed,
             *self.sums.items(),
         )
-        return repr(told + more)
+        return repr(told)
 
     def compiled_with(self, macros: Mapping[str, int]) -> LaunchSite:
         """Where macros have these values in the kernel: what the host defines them by tells its block."""

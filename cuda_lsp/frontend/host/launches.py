@@ -26,6 +26,7 @@ from cuda_lsp.frontend.host.computed_arguments import (
     quotients,
 )
 from cuda_lsp.frontend.host.configured_launches import configured_launches
+from cuda_lsp.frontend.host.constants import NO_POINTERS
 from cuda_lsp.frontend.host.contexts import (
     Callers,
     Context,
@@ -87,7 +88,6 @@ _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
-_NO_POINTER = ("nullptr", "NULL")
 _WORD = re.compile(r"\w+")
 
 
@@ -320,7 +320,7 @@ class _Reader:
             arguments={
                 i: value
                 for i, argument in enumerate(launch.arguments)
-                if argument.strip() not in _NO_POINTER
+                if argument.strip() not in NO_POINTERS
                 and (value := constants.integer(argument, at, arguments)) is not None
             },
             extents=_block_extents(block, launch.arguments) if block is not None else {},
