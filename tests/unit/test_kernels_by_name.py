@@ -209,3 +209,19 @@ def test_the_block_fits_the_macros_that_the_kernel_is_read_with(
         ((32, 8, 1), "launch in the source, for some sizes")
     ]
     assert kernel.verdict.value == verdict
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_so_it_does_where_template_arguments_are_told_as_well(
+    tmp_path: Path, barrier: str, verdict: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    listed = "{{source}}, TemplateArgs(TemplateArg(OP)), "
+    host = WIDE.replace("{{source}}, ", listed).replace("void run", "template <int OP>\nvoid run")
+    (tmp_path / "run.hpp").write_text(host + "void both(float* out, int n) { run<3>(out, n); }\n")
+    path = tmp_path / "shifted.cuh"
+    kernel = SHIFTED.format(barrier=barrier).replace("out[threadIdx.x];", "OP * threadIdx.x;", 1)
+    path.write_text(kernel.replace("__global__", "template <int OP>\n__global__"))
+    (report,) = check_text(path, path.read_text(), Settings()).kernels
+    assert {launch.block for launch in report.launches} == {(32, 8, 1)}
+    assert report.verdict.value == verdict

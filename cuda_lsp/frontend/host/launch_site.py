@@ -115,7 +115,10 @@ class LaunchSite:
         written = ((text.strip(), macros.get(name)) for name, text in self.definitions.items())
         named = {text: value for text, value in written if text.isidentifier() and value is not None}
         block = self.block_given(named) if named and self.block is None else None
-        return evolve(self, sized=(SizedLaunch(block, UNKNOWN, None),)) if block is not None else self
+        if block is None:
+            return self
+        sized = (SizedLaunch(block, UNKNOWN, None),)  # template arguments make no other block than the macros
+        return evolve(self, sized=sized, sized_given=lambda named: sized)
 
     def named_constants(
         self,
