@@ -6,7 +6,7 @@ header (atomics, cooperative groups), the user's place is the call, so there is 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
@@ -22,6 +22,9 @@ from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 _STRONG = {Mode.READ: Mode.ATOMIC_READ, Mode.WRITE: Mode.ATOMIC, Mode.ATOMIC: Mode.ATOMIC}
 _SPACES = {"shared": Space.SHARED, "global": Space.GLOBAL}
 _PRIVATE = {"param", "local", "const"}
+_FOUND: OrderedDict[object, tuple[PtxSite, ...]] = OrderedDict()
+"""The sites of the last kernels, by all that they are made of: a click again asks for the same."""
+_KEPT = 16
 _KINDS: Mapping[Role, SiteKind] = {
     Role.ACCESS: SiteKind.ACCESS,
     Role.COPY: SiteKind.ACCESS,
@@ -40,9 +43,13 @@ _KINDS: Mapping[Role, SiteKind] = {
 
 def sites_of(compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
     """The sites of one kernel and all it calls. Raises KeyError for an unknown entry."""
-    module = compiled.module
-    finder = _Finder(compiled, module)
-    return tuple(finder.sites(entry))
+    key = compiled.ptx, tuple(compiled.tokens.tokens), entry
+    known = _FOUND.get(key)
+    if known is None:
+        known = _FOUND[key] = tuple(_Finder(compiled, compiled.module).sites(entry))
+        while len(_FOUND) > _KEPT:
+            _FOUND.popitem(last=False)
+    return known
 
 
 class _Finder:

@@ -20,11 +20,13 @@ from cuda_lsp.dynamic.ptx.opcodes import (
     results_of,
     row_of,
 )
+from cuda_lsp.dynamic.ptx.remembered import remembered
 from cuda_lsp.model import Mode
 
 _REGISTER = re.compile(r"%[\w$]+")
 
 
+@remembered
 def has_partial_order(module: PtxModule, entry: str) -> bool:
     """Some barrier that the entry may reach may leave threads of the block, or lanes of the warp, out."""
     for function in reached_from(module, entry):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from cuda_lsp.dynamic.ptx.module import (
@@ -18,18 +18,20 @@ from cuda_lsp.dynamic.ptx.module import (
     Registers,
     type_size,
 )
+from cuda_lsp.dynamic.ptx.remembered import remembered
 
 _REGISTER = re.compile(r"%[A-Za-z_]\w*")
 _NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
 
 
-def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
+@remembered
+def reached_from(module: PtxModule, entry: str) -> Sequence[PtxFunction]:
     """The entry and the functions that it may call, also by an address that its code takes."""
     reached = [module.functions[entry]]
     for function in reached:
         names = sorted({*callees(function), *addressed(function)} & set(module.functions))
         reached.extend(f for name in names if (f := module.functions[name]) not in reached)
-    return reached
+    return tuple(reached)
 
 
 def names_of(module: PtxModule, entry: str) -> set[str]:

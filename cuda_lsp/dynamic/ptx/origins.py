@@ -24,6 +24,7 @@ from cuda_lsp.dynamic.ptx.module import (
     type_size,
 )
 from cuda_lsp.dynamic.ptx.opcodes import Role, results_of, row_of
+from cuda_lsp.dynamic.ptx.remembered import remembered
 from cuda_lsp.model import Space
 
 _WORD = re.compile(r"%?[\w$]+(?:\.[\w$]+)?")
@@ -44,6 +45,7 @@ Origins = frozenset[Origin]
 _Node = tuple[str, ...]  # a register, or a place that a call passes something in
 
 
+@remembered
 def origins(module: PtxModule, entry: str) -> Mapping[tuple[str, int], Origins]:
     """By function and instruction: where its address in brackets comes from; absent: from anywhere."""
     flow = _Flow(module, entry)
