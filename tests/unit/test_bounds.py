@@ -107,3 +107,36 @@ def test_a_store_to_memory_of_the_grid_does_not_hide_what_nobody_wrote() -> None
     text = f"__global__ void k(const int* in, int* out, int n) {{ {body} }}\n"
     report = check_text(Path("k.cu"), f"{text}void f(int* i, int* o, int n) {{ k<<<1, 64>>>(i, o, n); }}\n")
     assert [f for f in report.findings if f.code is Code.SHARED_UNINITIALISED]
+
+
+FALLING = """
+__global__ void fall(float* out, float top) {
+    __shared__ float s[64];
+    if (threadIdx.x == 0) {
+        FIRST
+        for (int i = 1; i < 32; i++) {
+            s[i] = s[i - 1] * 0.5f;
+            s[i - 1] += 1;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) out[32 * blockIdx.x + threadIdx.x] = s[threadIdx.x];
+}
+void f(float* o) { fall<<<4, 64>>>(o, 8); }
+"""
+
+
+@pytest.mark.parametrize(("first", "told"), [("s[0] = top;", []), ("", ["s[0]"])])
+def test_an_earlier_round_of_a_loop_may_have_written(first: str, told: list[str]) -> None:
+    report = check_text(Path("k.cu"), FALLING.replace("FIRST", first))
+    found = [f.message for f in report.findings if f.code is Code.SHARED_UNINITIALISED]
+    assert len(found) == len(told)
+    assert all(f"no thread has written {name}" in message for name, message in zip(told, found, strict=True))
+
+
+@pytest.mark.parametrize("above", ["i + 1", "31 - i"])
+def test_what_a_later_round_writes_was_not_written(above: str) -> None:
+    loop = f"for (int i = 0; i < 16; i++) {{ out[t + 64 * i] = s[{above}]; s[i] = t; }}"
+    text = f"__global__ void k(int* out) {{ int t = threadIdx.x; __shared__ int s[64]; if (t == 0) {loop} }}"
+    report = check_text(Path("k.cu"), f"{text}\nvoid f(int* o) {{ k<<<1, 64>>>(o); }}\n")
+    assert [f.code for f in report.findings] == [Code.SHARED_UNINITIALISED]

@@ -82,6 +82,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
         | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
     )
     volatile = {a.array.id for a in path.accesses if a.copied}
+    rounds = _writes_by_rounds(path)
     seen: set[object] = set()
     for a in path.accesses:
         if (a.signature, a.mode) in seen:  # what is written stays written
@@ -96,18 +97,45 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
             grown[: 0 if known is None else len(known)] = False if known is None else known
             known = written[a.array.id] = grown
         lanes = slice(0, trace.threads)
-        offset = spread_out(a.offset, a.may.shape)[..., lanes]
         if a.mode.writes:
-            start = offset[a.may[..., lanes]]
-            for i in range(a.size):
-                inside = start + i
-                known[inside[(inside >= 0) & (inside < len(known))]] = True
+            _note_written(trace, a, known)
         elif a.site.range not in found and len(known):
+            offset = spread_out(a.offset, a.may.shape)[..., lanes]
             active = a.must[..., lanes] & (offset >= 0) & (offset + a.size <= len(known))
             fresh = active & ~known[np.where(active, offset, 0)]
+            if together := _together(a):  # an earlier round may have written what a later one reads
+                for b in (b for loop in together for b in rounds.pop((loop, a.array.id), ())):
+                    _note_written(trace, b, known)
+                later = slice(1 if len(together) == 1 else 0, None)
+                fresh[later] &= ~known[np.where(active, offset, 0)][later]
             if fresh.any():
                 code, story = Code.SHARED_UNINITIALISED, partial(_reads, a)
                 found[a.site.range] = _diagnosis(code, Status.PROVED, trace, a, offset, fresh, story)
+
+
+def _note_written(trace: Trace, a: Access, known: Flags) -> None:
+    """``known``: the bytes of its array that something may have written."""
+    assert not isinstance(a.offset, Data)
+    lanes = slice(0, trace.threads)
+    start = spread_out(a.offset, a.may.shape)[..., lanes][a.may[..., lanes]]
+    for i in range(a.size):
+        inside = start + i
+        known[inside[(inside >= 0) & (inside < len(known))]] = True
+
+
+def _writes_by_rounds(path: Path) -> dict[tuple[int, int], list[Access]]:
+    """The writes within loops whose rounds are walked as one, by such a loop and the array."""
+    found: dict[tuple[int, int], list[Access]] = {}
+    for a in path.accesses:
+        if a.mode.writes and a.array.space is Space.SHARED and not isinstance(a.offset, Data):
+            for together in _together(a):
+                found.setdefault((together, a.array.id), []).append(a)
+    return found
+
+
+def _together(a: Access) -> tuple[int, ...]:
+    """The loops around it whose rounds it stands for all at once, each by what its counter counts."""
+    return tuple(id(v) for _, v in a.loops if isinstance(v, np.ndarray) and v.ndim > 1)
 
 
 def _in_whichever_block(trace: Trace, a: Access) -> tuple[Lanes, Flags]:
