@@ -26,6 +26,7 @@ def computed(body: str) -> dict[int, object]:
         ("int r; r = n * m; k<<<1, 32>>>(a, r, n, m);", {1: ("*", "#2", "#3")}),
         ("k<<<1, 32>>>(a, n, m, 2 * n + m);", {3: ("+", "#2", ("*", "#1", 2))}),
         ("k<<<1, 32>>>(a, n, n);", {2: "#1"}),
+        ("int bytes = n * sizeof(float); k<<<1, 32>>>(a, bytes, n);", {1: ("*", "#2", 4)}),
         ("k<<<1, 32>>>(a, (int)n * (size_t)m, n, static_cast<int>(m));", {1: ("*", "#2", "#3")}),
         ("int w = s.data.size(0); k<<<1, 32>>>(a, w, w * h, h);", {2: ("*", "#1", "#3")}),
         ("dim3 g(n, m), b(h); k<<<g, b>>>(a, 2 * m, h * n);",
@@ -55,6 +56,7 @@ def test_an_argument_that_is_computed_from_others_is_their_formula(
     [
         "k<<<1, 32>>>(a, n, m);",
         "k<<<1, 32>>>(a, n * m, n);",  # nothing tells m
+        "k<<<1, 32>>>(a, n * sizeof(Pixel), n);",  # nor how large that is
         "int r = n * m; n = 5; k<<<1, 32>>>(a, r, n, m);",  # another n by then
         "int r = n * m; if (h) r = 7; k<<<1, 32>>>(a, r, n, m);",
         "int r = n * m; g(&r); k<<<1, 32>>>(a, r, n, m);",

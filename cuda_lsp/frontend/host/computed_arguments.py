@@ -26,6 +26,7 @@ _CAST = re.compile(
     r"|\bstatic_cast\s?<\s?(?:(?:unsigned|long)\s)*(?:int|long|unsigned|size_t|u?int(?:32|64)_t)\s?>\s?(?=\()"
     r"|(?<![\w:])(?:int|unsigned|size_t|u?int(?:32|64)_t)(?=\()"
 )
+_SIZE_OF = re.compile(r"\bsizeof\s?\([^()]{1,80}\)")
 _NUMBER = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]+\b")
 _DIM3 = re.compile(r"\A(?:dim3\s?[({]|\{)(.*)[)}]\Z", re.S)
 _NARROW = re.compile(r"\b(?:bool|char|uchar|u?short|u?int(?:8|16)_t|auto|float|double)\b")
@@ -257,11 +258,17 @@ class _Host:
             return {(): number} if number else {}
         if not steps or len(text) > _LONGEST:
             return None
+        text = _SIZE_OF.sub(lambda of: self._size(of, at), text)
         tree = parsed(_NUMBER.sub(r"\1", _CAST.sub("", text)))
         try:
             return tree and self._of(tree, at, steps)
         except RecursionError:
             return None
+
+    def _size(self, of: re.Match[str], at: int) -> str:
+        """The bytes of a type, as a number if they are known."""
+        size = self._constants.integer(of[0], at)
+        return of[0] if size is None else str(size)
 
     def extent(self, text: str, axis: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
         """Of one component of a launch's grid or block."""
