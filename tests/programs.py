@@ -35,6 +35,29 @@ int main(int argc, char** argv) {
 }
 """
 
+MANAGED = r"""
+#include <cstdio>
+__managed__ int step = 2, total;
+__global__ void add(int* out) {
+    out[threadIdx.x] = step;
+    if (threadIdx.x == 0) total += step;
+}
+int main() {
+    int *out, told = 0;
+    cudaMalloc(&out, 64 * sizeof(int));
+    add<<<1, 64>>>(out);
+    cudaDeviceSynchronize();
+    for (step = 3; step < 7; ++step) {
+        add<<<1, 64>>>(out);
+        cudaDeviceSynchronize();
+    }
+    cudaMemcpy(&told, out + 63, sizeof told, cudaMemcpyDeviceToHost);
+    printf("total %d, last %d, %s\n", total, told, cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+"""
+"""What host and kernels tell each other through managed variables, before the host has touched one."""
+
 GRAPH = """
 #include <cuda_runtime.h>
 #include <cstdio>

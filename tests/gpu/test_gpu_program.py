@@ -11,7 +11,7 @@ from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from pointer_programs import POINTERS, total
-from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
+from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM, MANAGED
 from shared_libraries import written
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
@@ -239,6 +239,13 @@ def test_kernels_with_images_are_checked(runner: Runner, tmp_path: Path, barrier
     assert bool(run.checks[0].results[0].races.races) == racy
     assert racy or "no error, 63 192" in result.output
     assert result.output.rstrip().endswith("1")
+
+
+def test_managed_variables_are_the_programs_own(runner: Runner, tmp_path: Path) -> None:
+    result = whole(runner, tmp_path, MANAGED)
+    assert "total 20, last 6, no error" in result.output
+    (run,) = result.runs
+    assert (run.counts.launches, run.counts.checked) == (5, 3)
 
 
 @pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM
+from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM, MANAGED
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
@@ -328,6 +328,12 @@ def test_launches_as_clusters_run_and_are_checked(tmp_path, barrier, racy):
     assert "as it should be, no error" in done.stderr
     assert ("shared-race" in done.stdout) == racy
     assert done.exit_code == racy
+
+
+def test_managed_variables_are_the_programs_own(tmp_path):
+    done = run(tmp_path, MANAGED)
+    assert "total 20, last 6, no error" in done.stderr
+    assert "5 launches on CPU emulator" in done.stderr
 
 
 @pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])

@@ -14,6 +14,7 @@
 #include <vector>
 
 #define API extern "C" __attribute__((visibility("default")))
+extern "C" char __cudaInitModule(void** handle);  // as nvcc's host code declares it
 
 namespace {
 
@@ -24,6 +25,7 @@ struct Variable {
     std::string name;
     const void* host;
     size_t size;
+    void** managed = nullptr;  // the module of a managed one, of which `host` is where its address is kept
 };
 
 // Why a launch cannot be carried out by us; as `gpu_process.py` words it.
@@ -174,7 +176,12 @@ API int clsp_variable(int number, const char** name, unsigned long long* start, 
     if (number >= (int)variables().size()) return 0;
     Variable& one = variables()[number];
     void* address = nullptr;
-    if (cudaGetSymbolAddress(&address, one.host)) cudaGetLastError();
+    if (!one.managed) {
+        if (cudaGetSymbolAddress(&address, one.host)) cudaGetLastError();
+    } else {  // no symbol of the runtime's: it has its place when its module is there
+        if (!*(void* const*)one.host) __cudaInitModule(one.managed);
+        address = *(void* const*)one.host;
+    }
     *name = one.name.c_str(), *start = (unsigned long long)address, *size = one.size;
     return 1;
 }
@@ -198,7 +205,7 @@ WRAP(void, __cudaRegisterVar,
 }
 WRAP(void, __cudaRegisterManagedVar,
      (void** handle, void** host, char* device, const char* name, int ext, size_t size, int constant, int global)) {
-    variables().push_back(Variable{known_as(name, host), host, size});
+    variables().push_back(Variable{known_as(name, host), host, size, handle});
     __real___cudaRegisterManagedVar(handle, host, device, name, ext, size, constant, global);
 }
 #if CUDART_VERSION >= 12000
