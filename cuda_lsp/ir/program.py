@@ -298,7 +298,8 @@ class Load:
     """``var = *(type*)pointer``. ``type.size`` bytes. ``var`` None: the value is not used as a scalar.
 
     ``readonly``: through ``__ldg``, texture, ``const __restrict__``. ``volatile``: never cached. ``part``: of
-    a record that the load before it reads at once: a value, and no access of its own.
+    a record that the load before it reads at once: a value, and no access of its own. ``word``: one
+    instruction of the machine, as ``asm`` writes it, of whatever the memory is made.
     """
 
     var: Var | None
@@ -308,6 +309,7 @@ class Load:
     volatile: bool = False
     readonly: bool = False
     part: bool = False
+    word: bool = False
 
 
 @frozen
@@ -315,6 +317,7 @@ class Store:
     """``*(type*)pointer = value``; ``value`` Unknown when it is data.
 
     ``parts``: of a record, its fields for who executes the kernel on numbers, each with its byte in it.
+    ``word``: as of a load.
     """
 
     pointer: Expr
@@ -323,6 +326,7 @@ class Store:
     site: Site
     volatile: bool = False
     parts: tuple[tuple[int, Expr], ...] = ()
+    word: bool = False
 
 
 @frozen

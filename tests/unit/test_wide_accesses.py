@@ -34,6 +34,8 @@ def decided(body: str, type: str = "float", count: int = 4) -> SolverResult:
         ("if (c < width) *(float4*)&row[c] = make_float4(0, 0, 0, 0);", "float", 4),
         ("for (; c < width; c += 4 * blockDim.x) *(int2*)&row[c] = make_int2(0, 0);", "short", 4),
         ("if (c < width) *(float*)&row[c] = 0;", "short", 2),
+        # an instruction is no member of a packed record, whatever it stores to
+        ('if (c < width) asm("st.global.u32 [%0], %1;" :: "l"(row + c), "r"(7));', "char", 4),
     ],
 )
 def test_rows_of_whole_vectors_do_not_overlap(body: str, type: str, count: int) -> None:

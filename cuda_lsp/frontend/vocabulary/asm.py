@@ -291,7 +291,8 @@ def _instruction(
         type = width(name)
         exact = is_expr(data) and isinstance(data.type, Int) and isinstance(type, Int)
         value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
-        low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
+        pointer = _address(low, rest, assembly, values, node)
+        low.emit(Store(pointer, value, type, site, ".volatile" in name, word=True))
     elif name.startswith(("atom.", "red.")):
         op = next((_ATOMICS[part] for part in name.split(".") if part in _ATOMICS), AtomicOp.ADD)
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
@@ -426,7 +427,7 @@ def _load(
     pointer = _address(low, rest, assembly, values, node)
     target = index_of(parts[0])
     var = low.var("", type) if isinstance(type, Int) and target is not None else None
-    low.emit(Load(var, pointer, type, low.site(node), ".volatile" in name, ".nc" in name))
+    low.emit(Load(var, pointer, type, low.site(node), ".volatile" in name, ".nc" in name, word=True))
     if var is not None and target is not None:
         given[target] = var
 

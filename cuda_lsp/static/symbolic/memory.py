@@ -60,9 +60,9 @@ class Memory(Scene):
 
     def _access(
         self, pointer: ir.Expr, size: Term | Type, mode: Mode, site: Site,
-        scope: Scope | None = None, value: Term | None = None,
+        scope: Scope | None = None, value: Term | None = None, word: bool = False,
     ) -> PointerValue:  # fmt: skip
-        """``size``: in bytes; of statements that have one, the type."""
+        """``size``: in bytes; of statements that have one, the type. ``word``: it is one of the machine's."""
         type, size = (None, size) if isinstance(size, Term) else (size, t.const(size.size))
         places = self._places(pointer, site)
         for target in places.targets:
@@ -78,7 +78,7 @@ class Memory(Scene):
                     array, target.offset, size, mode, guard, site, order, scope, value, self.held,
                     members=self._members(target.offset),
                 )  # fmt: skip
-                wide = type is not None and _is_wide(type, array)
+                wide = type is not None and _is_wide(type, array, word)
                 self.events.append(evolve(event, word=True) if wide else event)
         return places
 
@@ -173,14 +173,14 @@ class Memory(Scene):
         if s.part:
             places = self._places(s.pointer, s.site)
         else:
-            places = self._access(s.pointer, s.type, Mode.READ, s.site)
+            places = self._access(s.pointer, s.type, Mode.READ, s.site, word=s.word)
         if s.var is not None:
             self.state.values[s.var] = self._content(places, s.type)
 
     def _store(self, s: ir.Store) -> None:
         value = self.evaluator().value(s.value)
         known = value if isinstance(value, Term) else None
-        places = self._access(s.pointer, s.type, Mode.WRITE, s.site, value=known)
+        places = self._access(s.pointer, s.type, Mode.WRITE, s.site, value=known, word=s.word)
         before = self._cells(places)
         self.overwrite(places, s.type.size)
         for array, cells in before:
@@ -314,9 +314,9 @@ class Memory(Scene):
             self.reasons[f"`{s.site.text}` waits for a stage that was not committed"] = None
 
 
-def _is_wide(type: Type, array: Array) -> bool:
+def _is_wide(type: Type, array: Array, word: bool) -> bool:
     """It takes several elements as one word; over bytes a number may be the member of a packed record."""
-    whole = isinstance(type, Opaque) or array.element.size > 1
+    whole = word or isinstance(type, Opaque) or array.element.size > 1
     return whole and is_word(type) and type.size > array.element.size and not array.surface
 
 
