@@ -89,3 +89,14 @@ def test_what_a_race_needs_is_told_whole_before_its_expressions(
     assert told.endswith(f"when {condition}")
     assert told.startswith("WAW race on ")
     assert name.split("(")[-1].rstrip(")") in told
+
+
+def test_who_executes_a_call_accesses_what_it_is_about() -> None:
+    call = "atomicOr(&" + "result_buffer_output.bits" * 4 + ", bit)"
+    deeds = words.doing(Mode.READ, Site(PLACE, "ahead")), words.doing(Mode.ATOMIC, Site(PLACE, call))
+    where = "result_buffer_output.bits[2]"
+    story = words.race(RaceKind.RAW, where, ("thread 32", "thread 0"), deeds, {}, "no barrier orders them")
+    told = words.fitted(f"{story}, when the conditions on lines 12 and 14 are true", ["ahead", call])
+    assert len(told) <= words.LONGEST
+    assert "thread 32 reads it while thread 0 accesses it atomically" in told
+    assert told.endswith("are true")

@@ -128,6 +128,12 @@ def doing(mode: Mode, site: Site) -> str:
     return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
 
 
+def _to_it(deed: re.Match[str]) -> str:
+    """What is done, with no more words for where: who executes a call accesses what it is about."""
+    many = "es" if deed[1].endswith("s") else ""
+    return f"access{many} it atomically" if deed[1].startswith("execute") else f"{deed[1]} it"
+
+
 def race(
     kind: RaceKind, where: str, threads: tuple[str, str], actions: tuple[str, str], values: Mapping[str, int],
     remedy: str,
@@ -169,7 +175,7 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     for brief, width in ((False, _WIDTHS[-1]), (True, _WIDTHS[-1]), (True, 0)):
         if len(shortened) <= LONGEST:
             return shortened
-        shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(r"\1 it", unnamed)
+        shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(_to_it, unnamed)
         for long, short in _BRIEFLY.items() if brief else ():
             shortened = shortened.replace(long, short)
     for missing in _BRIEFLY.values():
