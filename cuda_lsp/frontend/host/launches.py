@@ -52,7 +52,7 @@ from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
-from cuda_lsp.frontend.host.passed_types import passed_type, renamed
+from cuda_lsp.frontend.host.passed_types import passed_type, renamed, unknown_name
 from cuda_lsp.frontend.host.pieces.apart import followed as pieces_of
 from cuda_lsp.frontend.host.pieces.apart import is_doubtful, refined
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
@@ -282,7 +282,8 @@ class _Reader:
         found = (
             (i, passed_type(text, lambda n: self._declared(n, at))) for i, text in enumerate(launch.arguments)
         )
-        return {i: renamed(type, stand_for) for i, type in found if type is not None}
+        told = {i: type for i, type in found if type is not None and not _is_ambiguous(type, stand_for)}
+        return {i: renamed(type, stand_for) for i, type in told.items()}
 
     def _declared(self, name: str, at: int) -> str | None:
         """The words before the name of a variable where it is declared."""
@@ -500,6 +501,13 @@ class _Reader:
     def _template_words(self) -> Mapping[str, int]:
         """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
         return self._once((_words_of_templates,), lambda: _words_of_templates(self._file.host.plain))
+
+
+def _is_ambiguous(type: str, stand_for: Mapping[str, str]) -> bool:
+    """Whether a type keeps a name that a caller has for something else."""
+    name = unknown_name(type)
+    others = (word for text in stand_for.values() for word in _WORD.findall(text))
+    return name is not None and name not in stand_for and name in others
 
 
 def _written_as(launch: Written) -> tuple[object, ...]:
