@@ -1,9 +1,9 @@
 """Numbers that a function template is instantiated for in a program: what it passes on as arguments.
 
-``template <int n> void run(float* p) { k<<<1, 64>>>(p, n); }`` launches with 4 where ``run<4>(p)`` alone calls it.
-Unlike a size, which others may pass besides, a template's argument stands in the text: where every mention of
-the function is a call whose argument is known, the last of them in a file with a ``main``, and nothing else
-that is compiled includes the function, there are no others.
+``template <int n> void run(float* p) { k<<<1, 64>>>(p, n); }`` launches with 4 where ``run<4>(p)`` is all
+there is. Unlike a size, which others may pass, a template's argument stands in the text: where each mention
+of the function is a call whose argument is known, the last of them in a file with a ``main``, and nothing
+else that is compiled includes the function, there are no others.
 """
 
 from __future__ import annotations
