@@ -27,7 +27,10 @@ _BEFORE_CALLS = frozenset(
     {"return", "else", "do", "throw", "new", "case", "and", "or", "not", "co_return", "co_await", "co_yield"}
 )
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
-_TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
+_ATTRIBUTE = r"(?:(?<=__attribute__)|(?<=__attribute__\s))\(\((?:[^()]|\([^()]{0,40}\)){0,80}\)\)"
+_TEMPLATE = re.compile(
+    rf"\btemplate\s?<((?:[^<>;{{}}]|<[^<>;{{}}]*>){{1,400}})>(?:[^;{{}}()]|{_ATTRIBUTE}){{0,200}}\Z"
+)
 _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")

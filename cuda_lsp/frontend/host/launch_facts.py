@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.passed_types import known_type, may_be_one
+from cuda_lsp.frontend.host.passed_types import known_type, may_be_together
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText, split_arguments
@@ -386,7 +386,7 @@ def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchS
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
     """Whether a launch may be of this instantiation: types and literal template arguments must agree."""
     taken = kernel.parameter_types
-    if any(i < len(taken) and not may_be_one(type, taken[i]) for i, type in site.types.items()):
+    if not may_be_together((type, taken[i]) for i, type in site.types.items() if i < len(taken)):
         return False
     if not kernel.template_arguments or not site.template_arguments:
         return True

@@ -52,7 +52,7 @@ from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
-from cuda_lsp.frontend.host.passed_types import passed_type, renamed
+from cuda_lsp.frontend.host.passed_types import passed_type, renamed, unknown_name
 from cuda_lsp.frontend.host.pieces.apart import followed as pieces_of
 from cuda_lsp.frontend.host.pieces.apart import is_doubtful, refined
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
@@ -68,6 +68,7 @@ from cuda_lsp.frontend.host.shared_arguments import (
 )
 from cuda_lsp.frontend.host.shared_fields import by_field, record_fields
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
+from cuda_lsp.frontend.host.template_values import TemplateValues
 from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
 from cuda_lsp.frontend.host.wrapped_launches import (
     launches_by_macros_of,
@@ -181,6 +182,7 @@ class _Reader:
     def __init__(self, file: HostFile, elsewhere: Callers) -> None:
         self._file = file
         self._ways = Ways(elsewhere)
+        self._values = TemplateValues(file, elsewhere)
         self._made: dict[object, object] = {}  # of each launch, on whichever way it is come by
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
@@ -201,7 +203,10 @@ class _Reader:
         template = tuple(split_arguments(launch.template_arguments or ""))
         asked = (*template, *(text for text, _ in held))
         if known and not self._depends(asked, at):
-            yield from plain
+            instances = self._values.of(launch.arguments, at)
+            every = itertools.product(facts, instances)
+            several = [self._valued(launch, at, place, given, values) for given, values in every]
+            yield from several or plain
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
@@ -282,7 +287,8 @@ class _Reader:
         found = (
             (i, passed_type(text, lambda n: self._declared(n, at))) for i, text in enumerate(launch.arguments)
         )
-        return {i: renamed(type, stand_for) for i, type in found if type is not None}
+        told = {i: type for i, type in found if type is not None and not _is_ambiguous(type, stand_for)}
+        return {i: renamed(type, stand_for) for i, type in told.items()}
 
     def _declared(self, name: str, at: int) -> str | None:
         """The words before the name of a variable where it is declared."""
@@ -303,6 +309,11 @@ class _Reader:
         site = self._site(launch, at, place, way.given, arguments)
         types = self._types(launch, at, way.types)
         return evolve(site, template_arguments=self._instance(way, launch, at), types=types)
+
+    def _valued(self, launch: Written, at: int, place: Site, given: Given, values: Given) -> LaunchSite:
+        """The launch in one instance of the function around, for the numbers that it is made for."""
+        known = given.and_those(values)
+        return self._site(launch, at, place, known, known)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
@@ -500,6 +511,13 @@ class _Reader:
     def _template_words(self) -> Mapping[str, int]:
         """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
         return self._once((_words_of_templates,), lambda: _words_of_templates(self._file.host.plain))
+
+
+def _is_ambiguous(type: str, stand_for: Mapping[str, str]) -> bool:
+    """Whether a type keeps a name that a caller has for something else."""
+    name = unknown_name(type)
+    others = (word for text in stand_for.values() for word in _WORD.findall(text))
+    return name is not None and name not in stand_for and name in others
 
 
 def _written_as(launch: Written) -> tuple[object, ...]:

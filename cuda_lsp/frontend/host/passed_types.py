@@ -1,13 +1,13 @@
 """Types as host code writes them: what a launch passes, and which types a condition lets through.
 
 Only pointers and constants that are types (``std::bool_constant<false>``) tell a kernel's instance or
-overload, numbers are converted. Names that nobody knows may stand for any type.
+overload, numbers are converted. Names that nobody knows may stand for any type, but each for one only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 _CAST = re.compile(
     r"\A\(\s?([\w:\s]+\*[\s*]*(?:const)?)\s?\)\s?[\w(&]|\A(?:reinterpret|static)_cast\s?<([\w:\s]+\*[\s*]*)>\s?\("
@@ -66,6 +66,36 @@ def may_be_one(passed: str, taken: str) -> bool:
     one, other = known_type(passed), known_type(taken)
     pointers = one is not None and other is not None and one[1] > 0 and other[1] > 0
     return one == other if pointers else True
+
+
+def may_be_together(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether one launch can pass all these types where the others are taken.
+
+    ``T* out, const T* in`` are no ``half*`` and ``int*``, whatever ``T`` is.
+    """
+    stands_for: dict[str, tuple[str, int]] = {}
+    for passed, taken in pairs:
+        if not may_be_one(passed, taken):
+            return False
+        told = _told_of_name(passed, taken)
+        if told is not None and stands_for.setdefault(*told) != told[1]:
+            return False
+    return True
+
+
+def _told_of_name(passed: str, taken: str) -> tuple[str, tuple[str, int]] | None:
+    """What a name that nobody knows stands for where a pointer to it is passed; None: that is not told."""
+    name, other, levels = unknown_name(passed), known_type(taken), passed.count("*")
+    if name is None or other is None or not 0 < levels <= other[1]:
+        return None
+    return name, (other[0], other[1] - levels)
+
+
+def unknown_name(type: str) -> str | None:
+    """The one name that a type is made of, or points to, where nobody knows it."""
+    name = _LEFT_OUT.sub(" ", type).replace("*", " ").strip()
+    plain = name.isidentifier() and name != "auto" and "::" not in type
+    return name if plain and known_type(name) is None else None
 
 
 def passed_type(argument: str, declared: Callable[[str], str | None]) -> str | None:

@@ -243,6 +243,8 @@ def _bounded(
         # What is bounded may be a multiple of the unit, where rows are read in vectors.
         limits = ((t.scale(x, factor), by) for by, found in _bounds_of(unit, bounds) for x in found)
         beyond = [x for x, by in limits if shifted or not certainly_at_most(x, t.scale(of, by), free)]
+        if unit is t.ZERO:  # one column for all: of memory that is above 0 it says nothing where that is
+            beyond = [_without_places(x) for x in beyond]
         if any(pitch in named(x) for x in (*within, *beyond)):
             return True
         if side(unit) and unit in quotients:
@@ -302,6 +304,11 @@ def named(limit: Term) -> set[Term]:
     """
     shared = (x for m in t.monomials(limit) for x in m if not side(x) and x.op in (Op.DIV, Op.REM))
     return set(t.subterms(t.substitute(limit, dict.fromkeys(shared, t.ZERO))))
+
+
+def _without_places(limit: Term) -> Term:
+    """The limit without what memory holds, and so without where that is: ``ids[row * pitch + x] >= 0``."""
+    return t.substitute(limit, {x: t.ZERO for x in t.subterms(limit) if x.op is Op.APPLY})
 
 
 def unit_of(term: Term) -> Term:
