@@ -103,6 +103,8 @@ def test_rows_that_guards_let_behind_their_plane_are_not_taken_to_lie_in_it() ->
 
 def test_a_step_before_its_row_is_in_the_row_before() -> None:
     assert checked(STEPS).verdict is not Verdict.RACE_FREE
+    assert checked(STEPS.replace("step < -1 || ", "")).verdict is not Verdict.RACE_FREE
+    assert checked(STEPS.replace("step < -1 || step >= T", "step > T - 2")).verdict is Verdict.RACE_FREE
     assert checked(STEPS.replace("step < -1", "step < 0")).verdict is Verdict.RACE_FREE
 
 

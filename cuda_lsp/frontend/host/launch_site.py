@@ -117,8 +117,12 @@ class LaunchSite:
         block = self.block_given(named) if named and self.block is None else None
         if block is None:
             return self
-        sized = (SizedLaunch(block, UNKNOWN, None),)  # template arguments make no other block than the macros
-        return evolve(self, sized=sized, sized_given=lambda named: sized)
+        sized = (SizedLaunch(block, UNKNOWN, None),)
+
+        def given(_: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
+            return sized  # template arguments make no other block than the macros
+
+        return evolve(self, sized=sized, sized_given=given)
 
     def named_constants(
         self,

@@ -21,7 +21,13 @@ from cuda_lsp.static.solver.rows.components import stored_both
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.sizes import certainly_at_most, exactly_divided, side, upper_bounds
+from cuda_lsp.static.symbolic.sizes import (
+    certainly_at_most,
+    exactly_divided,
+    lower_bounds,
+    side,
+    upper_bounds,
+)
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -249,6 +255,26 @@ def _bounded(
             return True
         if side(unit) and unit in quotients:
             return True  # who divides it by the width takes it to span several rows
+        if _spans_more(p, pitch, unit, bounds, free):
+            return True
+    return False
+
+
+def _spans_more(
+    p: Problem, pitch: Term, unit: Term, bounds: Mapping[Term, list[Term]], free: Mapping[str, Var]
+) -> bool:
+    """A guard lets the column go through more smaller rows than the pitch has.
+
+    ``i / C - 1 < T`` alone lets it come by ``T + 1``, beside ``i / C >= 1`` it comes by ``T``.
+    """
+    parts = [x for x in bounds if x.op in (Op.DIV, Op.FLOOR_DIV) and unit_of(x.args[0]) is unit]
+    least = lower_bounds(t.conjuncts(p.guards)) if parts else {}
+    for part in parts:
+        firsts = [*([t.const(int(part.lo))] if math.isfinite(part.lo) else []), *least.get(part, [])]
+        limits = [x for x in bounds[part] if pitch in named(x)]
+        spans = [[t.sub(limit, first) for first in firsts] for limit in limits]
+        if any(not any(certainly_at_most(s, pitch, free) for s in several) for several in spans):
+            return True
     return False
 
 
