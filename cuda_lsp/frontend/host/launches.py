@@ -83,7 +83,11 @@ _LAUNCH = re.compile(
     r"<<\s{0,8}<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
     rf"|{BY_NAME.pattern}"
 )
-_MACRO = re.compile(r"\b[A-Z][A-Z\d_]{2,}\s?\(")
+_IN_LAUNCHES = ("<<", "ernel", "cudaLaunch", "unction")
+"""One of these stands in all that the pattern finds, and none in megabytes of numbers."""
+_OPENING = re.compile(r"\(")
+_MACRO = re.compile(r"(?<!\w)[A-Z][A-Z\d_]{2,}\s?\Z")
+_LONGEST_MACRO = 120
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
@@ -94,12 +98,13 @@ _WORD = re.compile(r"\w+")
 
 def may_launch(text: str) -> bool:
     """Whether anything is launched in a text, at a glance."""
-    return _LAUNCH.search(text) is not None
+    return any(part in text for part in _IN_LAUNCHES) and _LAUNCH.search(text) is not None
 
 
 def may_launch_by_macros(text: str) -> bool:
     """Whether a text uses what looks like a macro, which may launch."""
-    return _MACRO.search(text) is not None
+    places = (opening.start() for opening in _OPENING.finditer(text))
+    return any(_MACRO.search(text[max(0, at - _LONGEST_MACRO) : at]) for at in places)
 
 
 def find_launches(

@@ -106,6 +106,8 @@ class _Site:
     refused: Callable[[Given], bool]
     template_arguments: Sequence[str]
     fields: Sequence[PassedField]
+    computed: dict[object, Dim3 | None] = field(factory=dict[object, Dim3 | None])
+    """Blocks by sizes: each is asked for by every block that some size makes."""
 
     def launches(self) -> list[SizedLaunch]:
         sizes = self._sizes()
@@ -155,10 +157,18 @@ class _Site:
         return known and _EXTENTS.search(words) is None
 
     def _block(self, sizes: Given) -> Dim3 | None:
-        given = self.given.and_those(sizes)
-        block = all_known(self.constants.known_extents(self.configuration[1], self.at, given))
-        fits = block is not None and min(block) > 0 and block[0] * block[1] * block[2] <= _MOST_THREADS
-        return block if fits and not self.refused(given) else None
+        block = self._computed(sizes)
+        return block if block is not None and not self.refused(self.given.and_those(sizes)) else None
+
+    def _computed(self, sizes: Given) -> Dim3 | None:
+        """What the configuration says, whether or not the host launches it."""
+        key = tuple(sizes.values.values())  # always of the same names, in one order
+        if key not in self.computed:
+            given = self.given.and_those(sizes)
+            block = all_known(self.constants.known_extents(self.configuration[1], self.at, given))
+            fits = block is not None and min(block) > 0 and block[0] * block[1] * block[2] <= _MOST_THREADS
+            self.computed[key] = block if fits else None
+        return self.computed[key]
 
     def _of(self, block: Dim3, sizes: Mapping[Key, int]) -> SizedLaunch:
         lower = upper = Given(sizes)
@@ -228,7 +238,8 @@ class _Site:
         """The least and largest size that give this block, as far as trying tells; None: there are gaps."""
 
         def makes(value: int) -> bool:
-            return self._block(Given({size: value})) == block
+            sizes = Given({size: value})
+            return self._computed(sizes) == block and self._block(sizes) == block
 
         made = [makes(value) for value in _TRIED]
         if not any(made):
