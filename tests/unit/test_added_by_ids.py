@@ -250,10 +250,6 @@ def test_ids_are_ids_where_threads_keep_several() -> None:
     ("keeps", "adds"),
     [
         (ROW, "out[at[j] + y] += 1;"),  # a count
-        (
-            "at[j] = id[i + j] * width;",
-            "out[at[j] + y] += in[(i + j) * width + y];",
-        ),  # as the next thread has
         (ROW, "float v = out[at[j] + y]; out[at[(j + 1) % N] + y] = v + in[(i + step[j]) * width + y];"),
         ("at[j] = id[i + step[j]] % 64 * width;", ADDS),
         ("at[j] = (id[i + step[j]] >> 3) * width;", ADDS),

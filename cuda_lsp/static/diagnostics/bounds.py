@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from cuda_lsp.ir.program import STRETCH, Incomplete
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.program import STRETCH, Incomplete, Loop
+from cuda_lsp.ir.walk import accesses, inside, walk
 from cuda_lsp.model import Code, Space, Status, Witness
 from cuda_lsp.static.diagnostics.ranks import from_first_rank
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
@@ -80,6 +80,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
         path.blind
         | {a.id for a in trace.reached}
         | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+        | (_filled_by_rounds(trace, path) if path.cut else set[int]())
     )
     volatile = {a.array.id for a in path.accesses if a.copied}
     seen: set[object] = set()
@@ -108,6 +109,13 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
             if fresh.any():
                 code, story = Code.SHARED_UNINITIALISED, partial(_reads, a)
                 found[a.site.range] = _diagnosis(code, Status.PROVED, trace, a, offset, fresh, story)
+
+
+def _filled_by_rounds(trace: Trace, path: Path) -> set[int]:
+    """Arrays, by id, that loops write to: later rounds of one left early may write the rest."""
+    loops = (s for s in walk(trace.kernel.body) if isinstance(s, Loop))
+    repeated = {site.range for loop in loops for s in inside(loop) for _, _, site in accesses(s)}
+    return {a.array.id for a in path.accesses if a.mode.writes and a.site.range in repeated}
 
 
 def _in_whichever_block(trace: Trace, a: Access) -> tuple[Lanes, Flags]:
