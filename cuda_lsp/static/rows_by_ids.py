@@ -6,11 +6,12 @@ they may name what another thread works on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Expr, Stmt, Var
 from cuda_lsp.ir.walk import assigned, subexpressions, used, variables
+from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import Accessed, DataFlow
 from cuda_lsp.static.linear import Sum, linear
@@ -23,8 +24,9 @@ _HELD = "what is held by"
 def of_one_row(flow: DataFlow, a: Accessed, b: Accessed, ids: frozenset[Array]) -> bool:
     """Each thread has one id for both, and they are less than a row apart."""
     once = assigned_once(flow.slice.statements)
-    leading = (s for s in _leading(flow, (a.pointer, b.pointer)) if _reads(flow, s, ids))
-    if len({_resolved(s.pointer, once) for s in leading}) != 1:
+    leading = list(_leading(flow, (a.pointer, b.pointer)))
+    named = {_resolved(s.pointer, once) for s in leading if _reads(flow, s, ids)}
+    if len(named) != 1 or not _one_kept(flow, [s for s in leading if _is_kept(flow, s, ids)], once, ids):
         return False
     held: dict[Var, Expr] = {**once} | {
         s.var: ir.Intrinsic(_HELD, (_resolved(s.pointer, once),), s.type)
@@ -46,8 +48,41 @@ def _reads(flow: DataFlow, s: Stmt, ids: frozenset[Array]) -> bool:
     return isinstance(s, ir.Load) and bool(flow.slice.roots(s.pointer) & ids)
 
 
+def _is_kept(flow: DataFlow, s: ir.Load, ids: frozenset[Array]) -> bool:
+    """What it reads is the thread's own memory, where ids are kept: ``at[k] = id[i + k * n] * width``."""
+    return s.var is not None and _is_local(flow, s) and bool(flow.arrays_in(flow.of(s.var)) & ids)
+
+
+def _is_local(flow: DataFlow, s: ir.Load | ir.Store) -> bool:
+    roots = flow.slice.roots(s.pointer)
+    return bool(roots) and all(array.space is Space.LOCAL for array in roots)
+
+
+def _one_kept(
+    flow: DataFlow, loads: Sequence[ir.Load], once: Mapping[Var, Expr], ids: frozenset[Array]
+) -> bool:
+    """Both have the id of one element of that memory, which holds ids alone.
+
+    Of two statements that read ``at[k]``, ``k`` may have moved on between them.
+    """
+    elements = {_resolved(s.pointer, once) for s in loads}
+    if len(loads) > 1 and (len(elements) > 1 or any(list(variables(e)) for e in elements)):
+        return False
+    return all(flow.arrays_in(flow.of(s.value)) & ids for load in loads for s in _kept_in(flow, load))
+
+
+def _kept_in(flow: DataFlow, load: ir.Load) -> Iterator[ir.Store]:
+    """The stores to the memory that is read."""
+    arrays = flow.slice.roots(load.pointer)
+    stores = (s for s in flow.slice.statements if isinstance(s, ir.Store))
+    return (s for s in stores if flow.slice.roots(s.pointer) & arrays)
+
+
 def _leading(flow: DataFlow, pointers: tuple[Expr, ...]) -> Iterator[ir.Load]:
-    """The loads whose values lead to some address, but not what leads to those."""
+    """The loads whose values lead to some address, but not what leads to those.
+
+    What the thread has kept in memory of its own leads where what it stored there does.
+    """
     setting: dict[Var, list[Stmt]] = {}
     for s in flow.slice.statements:
         if (var := assigned(s)) is not None:
@@ -62,6 +97,8 @@ def _leading(flow: DataFlow, pointers: tuple[Expr, ...]) -> Iterator[ir.Load]:
         for s in setting.get(var, ()):
             if isinstance(s, ir.Load):
                 yield s
+                kept = _kept_in(flow, s) if _is_local(flow, s) else ()
+                pending += [v for store in kept for v in variables(store.value)]
             else:
                 pending += [v for e in used(s) for v in variables(e)]
 

@@ -23,11 +23,14 @@ from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Trace
-from cuda_lsp.static.findings.conditions import Needs
+from cuda_lsp.static.findings.conditions import Example, Needs, parameters_of
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 
 Arguments = Mapping[str, int]
+
+_ELEMENTS_OF_VECTORS = 4
+"""That rows are read and written by at once, at most: sizes that they do not divide let rows overlap."""
 
 
 def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) -> tuple[Diagnosis, ...]:
@@ -79,23 +82,42 @@ class _Looks:
     def told(self, finding: Diagnosis) -> Diagnosis:
         """What its two places show, under all arguments that are tried, at their worst."""
         assert finding.witness is not None
-        look = self._within if finding.witness.blocks is None else self._between
+        one_block = _is_of_one_block(finding)
+        look = self._within if one_block else self._between
         tried = _arguments(self.kernel, finding)
         seen = [found for arguments in tried for found in look(finding, arguments)]
+        if one_block:
+            seen += self._beside(finding)
         differ = [f for f in seen if not f.same_value]
         if seen and not differ:
             return evolve(finding, same_value=True)
-        within = any(f.witness and f.witness.blocks is None for f in differ)
-        if not seen or within or finding.witness.blocks is not None:
+        within = any(map(_is_of_one_block, differ))
+        if not seen or within or not one_block:
             return finding
         between = differ[0]
         needed = dict.fromkeys((*finding.conditions, *_grid(between)))
         status = Status.CONDITIONAL if needed else Status.PROVED
         return evolve(between, kernel=finding.kernel, status=status, conditions=tuple(needed))
 
+    def _beside(self, finding: Diagnosis) -> Iterator[Diagnosis]:
+        """Two blocks that meet where two threads of one do, under usual arguments.
+
+        Under those of the witness, strides that it does not need may be 0, and all blocks at one place.
+        """
+        for arguments in _usual(self.kernel, finding):
+            if any(self._executed(finding, arguments, ((0, 0, 0),))):
+                yield from (f for f in self._executed(finding, arguments, None) if not _is_of_one_block(f))
+
     def _within(self, finding: Diagnosis, arguments: Arguments) -> Iterator[Diagnosis]:
+        """In the witness's block alone, and in each of several."""
+        for blocks in (_blocks(finding), None):
+            yield from filter(_is_of_one_block, self._executed(finding, arguments, blocks))
+
+    def _executed(
+        self, finding: Diagnosis, arguments: Arguments, blocks: tuple[Dim3, ...] | None
+    ) -> Iterator[Diagnosis]:
         assert finding.launch is not None
-        trace = execute(self.kernel, finding.launch, arguments, self.gpu)
+        trace = execute(self.kernel, finding.launch, arguments, self.gpu, blocks=blocks)
         if not trace.excluded:
             yield from _same_places(finding, trace)
 
@@ -107,6 +129,17 @@ class _Looks:
             if not trace.excluded:
                 yield from _same_places(finding, trace)
                 return
+
+
+def _is_of_one_block(finding: Diagnosis) -> bool:
+    """Its two threads are of one block: of any, or of the one that a model has chosen."""
+    blocks = finding.witness.blocks if finding.witness is not None else None
+    return blocks is None or blocks[0] == blocks[1]
+
+
+def _blocks(finding: Diagnosis) -> tuple[Dim3, ...]:
+    blocks = finding.witness.blocks if finding.witness is not None else None
+    return ((0, 0, 0),) if blocks is None else blocks[:1]
 
 
 def _same_places(finding: Diagnosis, trace: Trace) -> Iterator[Diagnosis]:
@@ -166,9 +199,22 @@ def _arguments(kernel: Kernel, finding: Diagnosis) -> Iterator[Arguments]:
     yield sample(kernel, finding.launch) or told
     free = free_scalars(kernel, finding.launch)
     yield {**dict.fromkeys(free, 1), **told}
-    if finding.witness.blocks is not None:  # natural ones are round, and tiles of round sizes rarely overlap
+    if not _is_of_one_block(finding):  # natural ones are round, and tiles of round sizes rarely overlap
         yield {**told, **{name: seen.get(name, 0) + 1 for name in free}}
         yield {**told, **{name: 2 * seen.get(name, 0) + 1 for name in free}}
+
+
+def _usual(kernel: Kernel, finding: Diagnosis) -> Iterator[Arguments]:
+    """Natural ones, and those of the witness where conditions speak of them, examples evened for vectors."""
+    assert finding.launch is not None
+    assert finding.witness is not None
+    natural = {**finding.launch.arguments, **(sample(kernel, finding.launch) or {})}
+    yield natural
+    seen = finding.witness.arguments
+    needed = parameters_of(c for c in finding.conditions if not isinstance(c, Example))
+    given = {name: n if name in needed else n + -n % _ELEMENTS_OF_VECTORS for name, n in seen.items()}
+    named = parameters_of(finding.conditions)
+    yield natural | {name: n for name, n in given.items() if name in named}
 
 
 def _grid(finding: Diagnosis) -> tuple[Needs, ...]:

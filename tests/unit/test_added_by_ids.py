@@ -206,3 +206,59 @@ def test_lists_of_rows_to_work_on_name_each_once(body: str) -> None:
 )
 def test_who_updates_a_place_or_reads_another_row_meets_others(body: str) -> None:
     assert Status.CONDITIONAL in of_list(body)
+
+
+KEPT = """
+struct Steps {{
+  int at, by, end;
+  __device__ Steps(int from, int by, int end) : at(from), by(by), end(end) {{}}
+  __device__ bool operator!=(const Steps& other) const {{ return at < other.end; }}
+  __device__ int operator*() const {{ return at; }}
+  __device__ void operator++() {{ at += by; }}
+}};
+template <int N>
+__global__ void k(float* out, const float* in, const int* id, const int* from, int n, int width) {{
+  int step[N], at[N], other[N];
+  for (int j = 0; j < N; j++) step[j] = j * gridDim.x * blockDim.x;
+  Steps rows(blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x * N, n);
+  for (; rows != rows; ++rows) {{
+    int i = *rows;
+    for (int j = 0; j < N; j++) if (i + step[j] < n) {{ {keeps} }}
+    for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < width; y += gridDim.y * blockDim.y)
+      for (int j = 0; j < N; j++) if (i + step[j] < n) {{ {adds} }}
+  }}
+}}
+void go(float* o, float* in, int* id, int* from, int n, int w) {{
+  k<4><<<dim3(64, 4), dim3(4, 64)>>>(o, in, id, from, n, w);
+}}
+"""
+ROW = "at[j] = id[i + step[j]] * width;"
+ADDS = "out[at[j] + y] += in[(i + step[j]) * width + y];"
+
+
+def kept(keeps: str, adds: str) -> set[Status]:
+    report = check_text(Path("k.cu"), KEPT.format(keeps=keeps, adds=adds))
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+def test_ids_are_ids_where_threads_keep_several() -> None:
+    assert kept(ROW, ADDS) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("keeps", "adds"),
+    [
+        (ROW, "out[at[j] + y] += 1;"),  # a count
+        (ROW, "float v = out[at[j] + y]; out[at[(j + 1) % N] + y] = v + in[(i + step[j]) * width + y];"),
+        ("at[j] = id[i + step[j]] % 64 * width;", ADDS),
+        ("at[j] = (id[i + step[j]] >> 3) * width;", ADDS),
+        (ROW, "float v = out[at[j] + y]; at[j] = id[i] * width; out[at[j] + y] = v + in[i * width + y];"),
+        (
+            ROW + " other[j] = from[i + step[j]] * width;",  # edges
+            "out[at[j] + y] += in[other[j] + y];",
+        ),
+    ],
+)
+def test_what_threads_keep_is_no_id_where_it_is_a_key_or_changes(keeps: str, adds: str) -> None:
+    assert Status.CONDITIONAL in kept(keeps, adds)

@@ -140,3 +140,30 @@ def test_what_a_later_round_writes_was_not_written(above: str) -> None:
     text = f"__global__ void k(int* out) {{ int t = threadIdx.x; __shared__ int s[64]; if (t == 0) {loop} }}"
     report = check_text(Path("k.cu"), f"{text}\nvoid f(int* o) {{ k<<<1, 64>>>(o); }}\n")
     assert [f.code for f in report.findings] == [Code.SHARED_UNINITIALISED]
+
+
+FILLED = """
+template <int M> __global__ void k(float* t, const float* x, int n) {{
+  __shared__ float s[2 * M + 1];
+  if (threadIdx.x == 0) {{
+    for (int i = 0; i < 2 * n; i++) s[i] = x[i];
+    {last}
+  }}
+  __syncthreads();
+  for (int e = threadIdx.x; e < 2 * M + 1; e += 64) t[e] = s[e];
+}}
+template <int M> void launch(float* t, const float* x, int n) {{ k<M><<<1, 64>>>(t, x, n); }}
+void go(float* t, const float* x, int n) {{ if (n > 16) launch<32>(t, x, n); }}
+"""
+
+
+def test_what_a_loop_of_unknown_length_fills_is_not_known_to_be_unwritten() -> None:
+    report = check_text(Path("k.cu"), FILLED.format(last="s[2 * M] = x[3];"))
+    assert not any(f.code is Code.SHARED_UNINITIALISED and f.status is Status.PROVED for f in report.findings)
+
+
+def test_what_no_loop_fills_is_told_beside_one_of_unknown_length() -> None:
+    other = "__shared__ float u[64]; u[0] = 1; t[threadIdx.x] = u[threadIdx.x];"
+    text = FILLED.replace("  __syncthreads();\n", f"  {other}\n".replace("{", "{{") + "  __syncthreads();\n")
+    report = check_text(Path("k.cu"), text.format(last=""))
+    assert "u[" in "".join(f.message for f in report.findings if f.code is Code.SHARED_UNINITIALISED)

@@ -42,7 +42,7 @@ from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, type_of, type_of_de
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import builtins
 from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
-from cuda_lsp.ir.types import INT64, Pointer
+from cuda_lsp.ir.types import INT64, Float, Pointer
 
 
 def call_value(low: Lowering, node: Node) -> Value:
@@ -225,7 +225,7 @@ def without_body(
     provided = declaration.in_system_header or declaration.name.startswith("__builtin_")
     if provided and not by_reference:
         if this is not None:
-            _touch(low, node, declaration, this)
+            values = [*_touch(low, node, declaration, this, values), *values]
         if info is VOID:
             return zero(INT64)
         if info.kind != "record":
@@ -248,15 +248,24 @@ def without_body(
     return low.unknown_record(info, f"result of {declaration.name}") if info is not VOID else zero(INT64)
 
 
-def _touch(low: Lowering, node: Node, declaration: Declaration, this: Place) -> None:
-    """What a method of the shim does to its object: reads it, and writes it unless it is ``const``."""
+def _touch(
+    low: Lowering, node: Node, declaration: Declaration, this: Place, values: Sequence[Value]
+) -> tuple[Value, ...]:
+    """What a method of the shim does to its object: reads it, and writes it unless it is ``const``.
+
+    A number (``__half``) is given, as one more operand: what its methods give and write is made of operands.
+    """
     object = node.children[0] if node.children else node
-    if isinstance(this, MemoryPlace) and (this.info.scalar or this.info.scalar_replaceable()):
-        low.read(this, object)
-        if not low.ast.lib.clang_CXXMethod_isConst(declaration.cursor):
-            low.write(this, low.unknown_record(this.info, f"written by {declaration.name}"), object)
-    else:
-        low.scramble(this)
+    number = this.info.scalar and isinstance(this.info.ir, Float)
+    changes = not low.ast.lib.clang_CXXMethod_isConst(declaration.cursor)
+    if number or (isinstance(this, MemoryPlace) and (this.info.scalar or this.info.scalar_replaceable())):
+        held = low.read(this, object)
+        made_of = (held, *values) if number else ()
+        if changes:
+            low.write(this, low.unknown_record(this.info, f"written by {declaration.name}", made_of), object)
+        return (held,) if number else ()
+    low.scramble(this)
+    return ()
 
 
 # -------------------------------------------------------------------------------------- inlining

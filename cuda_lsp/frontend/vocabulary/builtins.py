@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast
+from cuda_lsp.frontend.lowering.build import binary, cast, zero
 from cuda_lsp.frontend.lowering.cursor_kinds import METHOD
 from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.places import (
@@ -61,7 +61,7 @@ from cuda_lsp.ir.program import (
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import INT32, UINT32, Float, Int, Pointer
+from cuda_lsp.ir.types import INT32, INT64, UINT32, Float, Int, Pointer
 from cuda_lsp.model import Scope, Space
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
@@ -192,6 +192,12 @@ def _intrinsic(name: str | None = None) -> Handler:
 
 def _pure(call: Call) -> Value:
     return call.result(call.values())
+
+
+def _number(call: Call) -> Value:
+    """One number for all threads: it is made of nothing but what the text says."""
+    call.values()
+    return call.result([zero(INT64)])
 
 
 def _reads_clock(call: Call) -> Value:
@@ -368,10 +374,11 @@ def _rows() -> dict[str, Handler]:
         _pointer_integer,
     )
     add(
-        "__isShared __isGlobal __isLocal __isConstant nanf nan __builtin_nan __builtin_nanf __builtin_nans"
-        " __builtin_nansf __builtin_inf __builtin_inff __builtin_huge_val __builtin_huge_valf",
-        _pure,
+        "nanf nan __builtin_nan __builtin_nanf __builtin_nans __builtin_nansf __builtin_inf __builtin_inff"
+        " __builtin_huge_val __builtin_huge_valf",
+        _number,
     )
+    add("__isShared __isGlobal __isLocal __isConstant", _pure)
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
         "curand_log_normal curand_poisson curand_normal2 curand_normal4 curand_uniform4 "

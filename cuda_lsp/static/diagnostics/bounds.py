@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from cuda_lsp.ir.program import STRETCH, Incomplete
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.program import STRETCH, Incomplete, Loop
+from cuda_lsp.ir.walk import accesses, inside, walk
 from cuda_lsp.model import Code, Space, Status, Witness
 from cuda_lsp.static.diagnostics.ranks import from_first_rank
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
@@ -80,6 +80,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
         path.blind
         | {a.id for a in trace.reached}
         | {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+        | (_filled_by_rounds(trace, path) if path.cut else set[int]())
     )
     volatile = {a.array.id for a in path.accesses if a.copied}
     rounds = _writes_by_rounds(path)
@@ -136,6 +137,13 @@ def _writes_by_rounds(path: Path) -> dict[tuple[int, int], list[Access]]:
 def _together(a: Access) -> tuple[int, ...]:
     """The loops around it whose rounds it stands for all at once, each by what its counter counts."""
     return tuple(id(v) for _, v in a.loops if isinstance(v, np.ndarray) and v.ndim > 1)
+
+
+def _filled_by_rounds(trace: Trace, path: Path) -> set[int]:
+    """Arrays, by id, that loops write to: later rounds of one left early may write the rest."""
+    loops = (s for s in walk(trace.kernel.body) if isinstance(s, Loop))
+    repeated = {site.range for loop in loops for s in inside(loop) for _, _, site in accesses(s)}
+    return {a.array.id for a in path.accesses if a.mode.writes and a.site.range in repeated}
 
 
 def _in_whichever_block(trace: Trace, a: Access) -> tuple[Lanes, Flags]:

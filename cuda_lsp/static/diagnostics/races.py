@@ -34,6 +34,7 @@ from cuda_lsp.static.execution.values import Data, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.findings.places import stands_below
 
 
 @frozen(eq=False)
@@ -448,7 +449,8 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     )  # fmt: skip
     warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
     warp = warp and not trace.warp_synchronous
-    again = late.sequence < early.sequence and bool(early.loops or late.loops)  # or a call from below
+    first, second = (early, late) if early.sequence <= late.sequence else (late, early)
+    again = stands_below(first.site, second.site)
     carried = again or late.site.range == early.site.range
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried, _in_cluster(trace, race))
     if critical_steps.without_fence(early, late):

@@ -8,7 +8,6 @@ value of the branch that it was in.
 from __future__ import annotations
 
 from cuda_lsp.ir.program import If, Stmt
-from cuda_lsp.ir.walk import assigned, walk
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.values import Data, Lanes, Value, identity
@@ -33,11 +32,7 @@ def _branch(machine: Execution, statements: tuple[Stmt, ...], mask: Mask | None)
     """What variables hold at the end of a branch; the environment is as it was before."""
     if mask is None or not statements:
         return {}
-    env, facts = machine.eval.env, machine.facts
-    changed = {
-        var.id for s in walk(statements)
-        if (var := assigned(s)) is not None and var.id in facts.relevant and id(s) not in facts.defining
-    }  # fmt: skip
+    env, changed = machine.eval.env, machine.changed_in(statements)
     before = {var: env[var] for var in changed if var in env}
     outer, machine.base = machine.base, mask
     try:

@@ -250,6 +250,7 @@ def _round_by_round(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask
     seen: dict[object, int] = {}
     repeats = 0
     number = 0
+    changed = machine.changed_in((*loop.body, *loop.step))
     while active is not None:
         if number or loop.tests_first:
             active = machine.run(loop.test, active)
@@ -270,15 +271,27 @@ def _round_by_round(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask
         env = machine.eval.env
         named = ((v.name, env[v.id]) for v in shape.carried if v.name and v.id in env)
         machine.loops = (*outer_loops, *named)
-        since = len(machine.leave_log)
-        machine.run(loop.body, active)
-        active = machine.rejoin(active, since, loop.continue_label)
-        active = machine.run(loop.step, active)
+        active = _round(machine, loop, active, changed)
         number += 1
         if number > machine.budget.rounds:
             line = loop.site.range.start.line
             machine.trace.not_decided(f"line {line}: more than {machine.budget.rounds} rounds of a loop")
             break
+
+
+def _round(machine: Execution, loop: Loop, mask: Mask, changed: set[int]) -> Mask | None:
+    """The lanes that come to the end of a round. In it a variable holds what was assigned in it."""
+    env, since = machine.eval.env, len(machine.leave_log)
+    before = {var: env[var] for var in changed if var in env}
+    outer, machine.base = machine.base, mask
+    try:
+        machine.run(loop.body, mask)
+        active = machine.run(loop.step, machine.rejoin(mask, since, loop.continue_label))
+    finally:
+        machine.base = outer
+    for var, value in before.items():
+        machine.keep_as_it_was(var, value, mask)
+    return active
 
 
 def _tested(machine: Execution, loop: Loop, shape: LoopShape, active: Mask, number: int) -> Mask | None:

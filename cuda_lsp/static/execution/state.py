@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.walk import assigned, walk
 from cuda_lsp.model import Mode, Scope, Site
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.clocks import WarpClock
@@ -156,6 +157,19 @@ class Execution:
             self.eval.env[var] = value
         else:
             self.eval.env[var] = self.merged(value, old, mask)
+
+    def changed_in(self, statements: tuple[ir.Stmt, ...]) -> set[int]:
+        """The variables, by id, to which these assign what some other place asks for."""
+        relevant, defining = self.facts.relevant, self.facts.defining
+        found = ((assigned(s), s) for s in walk(statements))
+        return {v.id for v, s in found if v is not None and v.id in relevant and id(s) not in defining}
+
+    def keep_as_it_was(self, var: int, old: Value, mask: Mask) -> None:
+        """Behind what lanes of ``mask`` did alone: elsewhere a variable is what it was."""
+        value = self.eval.env.get(var, old)
+        self.eval.env[var] = old
+        if value is not old:
+            self.keep(var, value, mask)
 
     def merged(self, value: Value, old: Value, mask: Mask) -> Value:
         """``value`` in the lanes of ``mask``, where it may be unsure, ``old`` elsewhere."""

@@ -9,8 +9,9 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Doubt, Undecided
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
+from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved
 from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.intervals import Sites
 
 
 @define

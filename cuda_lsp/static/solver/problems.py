@@ -11,11 +11,10 @@ from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.solver.answer import Stats
-from cuda_lsp.static.solver.tactics.pair import Sites, sites_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Copies, Problem, problem, refuted, shared_level
 from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.intervals import Ticketed, TooManyPairs, pairs, relations
+from cuda_lsp.static.symbolic.intervals import Sites, Ticketed, TooManyPairs, pairs, relations
 from cuda_lsp.static.symbolic.launch import Setting, rank, related
 from cuda_lsp.static.symbolic.terms import Term
 
@@ -65,7 +64,7 @@ def problems(
                 stats.refuted += 1
                 continue
             formula = t.and_(facts, candidate.formula)
-            key = (sites_of(pair), formula)
+            key = (pair.sites, formula)
             if formula is t.FALSE or key in seen:
                 stats.refuted += 1
                 continue

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import MAX_BLOCK_THREADS, SourceRange
+from cuda_lsp.model import MAX_BLOCK_THREADS
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
@@ -28,6 +28,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, shared_level
 from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic.events import Summary
+from cuda_lsp.static.symbolic.intervals import Sites
 from cuda_lsp.static.symbolic.launch import Setting
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 
@@ -59,9 +60,6 @@ UNKNOWN = Answer(Outcome.UNKNOWN)
 _CANCELED = "canceled"
 """What Z3 says when it is interrupted."""
 
-Places = tuple[SourceRange, SourceRange]
-"""Of two accesses, in the order of the text."""
-
 
 @define(eq=False)
 class Query:
@@ -78,8 +76,8 @@ class Query:
     stats: Stats
     patience: float = math.inf
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
-    shown: dict[Places, tuple[Problem, Term, Mapping[str, int]]] = field(
-        factory=dict[Places, tuple[Problem, Term, Mapping[str, int]]]
+    shown: dict[Sites, tuple[Problem, Term, Mapping[str, int]]] = field(
+        factory=dict[Sites, tuple[Problem, Term, Mapping[str, int]]]
     )
     """Pairs that race when something holds of the parameters: how the two relate, the witness's arguments."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])

@@ -23,6 +23,7 @@ from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.findings.places import stands_below
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
@@ -192,7 +193,7 @@ def _diagnosis(
             sizes = (arguments.get(name, 0) for name in c.parameters_of(conditions))
             if wraps and max(sizes, default=0) > budgets.PLAUSIBLE_SIZE:
                 status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
-            query.shown[early.site.range, late.site.range] = (p, facts, arguments)
+            query.shown[p.pair.sites] = (p, facts, arguments)
         elif doubt in (Open.ARGUMENTS, Open.LAUNCH_AND_ARGUMENTS):
             parameters = query.parameters(query.complete(t.and_(facts, p.formula), p))
             names = sorted({x.args[0] for x in parameters} & arguments.keys())
@@ -220,7 +221,8 @@ def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None
     if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
         return words.UNFENCED
     # A statement that reads what it writes names the write first: that is no later round.
-    again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    first, second = (early, late) if early.order <= late.order else (late, early)
+    again = stands_below(first.site, second.site)
     same = early.site.range == late.site.range
     if same and met is not None and met[0].rounds != met[1].rounds:
         same, again = False, True

@@ -36,11 +36,11 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Sites, first_answer, sites_of
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.intervals import TooManyPairs, unfinished_copies
+from cuda_lsp.static.symbolic.intervals import Sites, TooManyPairs, unfinished_copies
 from cuda_lsp.static.symbolic.launch import Setting, setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
@@ -149,7 +149,7 @@ class _Refinement:
     ) -> dict[Sites, Diagnosis]:
         """Races that hang on data, if a few executions show them: the solver need not look for these."""
         until = min(self.deadline, work.now() + budgets.GLANCE_SHARE * self.budget.kernel)
-        wanted = [sites_of(p.pair) for p, _ in candidates if solve_report.data_dependence(p, query)]
+        wanted = [p.pair.sites for p, _ in candidates if solve_report.data_dependence(p, query)]
         return self._races_by_running(launch, list(dict.fromkeys(wanted)), until, glance=True)
 
     def _races_by_running(

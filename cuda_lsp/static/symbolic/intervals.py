@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope
-from cuda_lsp.model import Mode, Site, Space
+from cuda_lsp.model import Mode, Site, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import (
@@ -30,6 +30,9 @@ from cuda_lsp.static.symbolic.events import (
     accesses,
 )
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+Sites = tuple[SourceRange, SourceRange]
+"""The places of two accesses, in the order of the text (of the files' names, where they stand in two)."""
 
 
 @frozen
@@ -71,6 +74,12 @@ class Pair:
     second: Access
     separators: tuple[Separator, ...]
     relation: Relation
+
+    @property
+    def sites(self) -> Sites:
+        """Where the two accesses stand, first in the text first."""
+        first, second = sorted((self.first.site.range, self.second.site.range))
+        return first, second
 
 
 @frozen(eq=False)

@@ -7,19 +7,15 @@ from collections.abc import Callable
 
 from attrs import define, field, frozen
 
-from cuda_lsp.model import LaunchConfig, SourceRange
+from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.findings.conditions import Doubt
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.intervals import Pair
+from cuda_lsp.static.symbolic.intervals import Sites
 from cuda_lsp.static.symbolic.terms import Term
-
-Sites = tuple[SourceRange, SourceRange]
-"""The places of two accesses, in the order of the text."""
-
 
 ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
 """Terms that count rounds of loops: iterators, and how often a loop runs."""
@@ -90,7 +86,7 @@ class OpenPair:
     @property
     def sites(self) -> Sites:
         """Where the two accesses stand, first in the text first."""
-        return sites_of(self.p.pair)
+        return self.p.pair.sites
 
     def excludes(self, *parts: Term) -> bool:
         """These are impossible beside what relates the two threads, as far as linear arithmetic goes."""
@@ -100,12 +96,6 @@ class OpenPair:
 
 Tactic = Callable[[OpenPair], Answer | None]
 """Tries to decide a pair; None: it has nothing to say."""
-
-
-def sites_of(pair: Pair) -> Sites:
-    """Where the two accesses stand, first in the text first."""
-    first, second = sorted((pair.first.site.range, pair.second.site.range))
-    return first, second
 
 
 def first_answer(tactics: tuple[Tactic, ...], pair: OpenPair) -> Answer | None:
