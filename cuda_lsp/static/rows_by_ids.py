@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Expr, Stmt, Var
-from cuda_lsp.ir.walk import assigned, subexpressions, used, variables
+from cuda_lsp.ir.walk import subexpressions, used, variables
 from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import Accessed, DataFlow
 from cuda_lsp.static.linear import Sum, linear
 from cuda_lsp.static.rewrites.values import substituted
-from cuda_lsp.static.slicing import assigned_once
+from cuda_lsp.static.slicing import assigned_once, givers
 
 _HELD = "what is held by"
 
@@ -50,11 +50,12 @@ def _reads(flow: DataFlow, s: Stmt, ids: frozenset[Array]) -> bool:
 
 def _is_kept(flow: DataFlow, s: ir.Load, ids: frozenset[Array]) -> bool:
     """What it reads is the thread's own memory, where ids are kept: ``at[k] = id[i + k * n] * width``."""
-    return s.var is not None and _is_local(flow, s) and bool(flow.arrays_in(flow.of(s.var)) & ids)
+    return s.var is not None and is_local(flow, s.pointer) and bool(flow.arrays_in(flow.of(s.var)) & ids)
 
 
-def _is_local(flow: DataFlow, s: ir.Load | ir.Store) -> bool:
-    roots = flow.slice.roots(s.pointer)
+def is_local(flow: DataFlow, pointer: Expr) -> bool:
+    """It points into the thread's own memory."""
+    roots = flow.slice.roots(pointer)
     return bool(roots) and all(array.space is Space.LOCAL for array in roots)
 
 
@@ -83,10 +84,7 @@ def _leading(flow: DataFlow, pointers: tuple[Expr, ...]) -> Iterator[ir.Load]:
 
     What the thread has kept in memory of its own leads where what it stored there does.
     """
-    setting: dict[Var, list[Stmt]] = {}
-    for s in flow.slice.statements:
-        if (var := assigned(s)) is not None:
-            setting.setdefault(var, []).append(s)
+    setting = givers(flow.slice.statements)
     pending = [v for p in pointers for v in variables(p)]
     seen: set[Var] = set()
     while pending:
@@ -97,7 +95,7 @@ def _leading(flow: DataFlow, pointers: tuple[Expr, ...]) -> Iterator[ir.Load]:
         for s in setting.get(var, ()):
             if isinstance(s, ir.Load):
                 yield s
-                kept = _kept_in(flow, s) if _is_local(flow, s) else ()
+                kept = _kept_in(flow, s) if is_local(flow, s.pointer) else ()
                 pending += [v for store in kept for v in variables(store.value)]
             else:
                 pending += [v for e in used(s) for v in variables(e)]

@@ -18,10 +18,10 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
-from cuda_lsp.model import Mode, SourceRange, Space
+from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, data_flow
 from cuda_lsp.static.offset_arrays import bounding_arrays
-from cuda_lsp.static.rows_by_ids import of_one_row
+from cuda_lsp.static.rows_by_ids import is_local, of_one_row
 
 _SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
 _OF_IDS = 4
@@ -69,7 +69,7 @@ def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
     of_row = _told_by_row(flow, ids)
     if _is_work_list(flow, a, ids, of_row):
         return True
-    beside = (x for x in flow.accesses if not x.arrays & a.arrays and not _is_local(flow, x))
+    beside = (x for x in flow.accesses if not x.arrays & a.arrays and not is_local(flow, x.pointer))
     others = [x for x in beside if not _of_row(flow, x, ids, of_row)]
     led = any(flow.arrays_in(x.address) & of_row and not x.arrays & of_row for x in flow.accesses)
     if not led and not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
@@ -124,12 +124,6 @@ def _of_row(flow: DataFlow, x: Accessed, ids: frozenset[Array], of_row: frozense
     told = flow.arrays_in(x.address)
     leads = bool(told) and (told <= of_row or (told == ids and x.arrays <= of_row))
     return x.mode is Mode.READ and leads
-
-
-def _is_local(flow: DataFlow, x: Accessed) -> bool:
-    """The thread's own memory, which stands beside nothing."""
-    roots = flow.slice.roots(x.pointer)
-    return bool(roots) and all(array.space is Space.LOCAL for array in roots)
 
 
 def _also_put_back(flow: DataFlow, x: Accessed, a: Accessed) -> bool:

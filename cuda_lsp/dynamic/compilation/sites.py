@@ -6,13 +6,15 @@ header (atomics, cooperative groups), the user's place is the call, so there is 
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.expressions import Expressions, Stretch
+from cuda_lsp.dynamic.compilation.tokens import Token
 from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxLocation, PtxModule, type_size
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, asserts, row_of
@@ -22,9 +24,6 @@ from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 _STRONG = {Mode.READ: Mode.ATOMIC_READ, Mode.WRITE: Mode.ATOMIC, Mode.ATOMIC: Mode.ATOMIC}
 _SPACES = {"shared": Space.SHARED, "global": Space.GLOBAL}
 _PRIVATE = {"param", "local", "const"}
-_FOUND: OrderedDict[object, tuple[PtxSite, ...]] = OrderedDict()
-"""The sites of the last kernels, by all that they are made of: a click again asks for the same."""
-_KEPT = 16
 _KINDS: Mapping[Role, SiteKind] = {
     Role.ACCESS: SiteKind.ACCESS,
     Role.COPY: SiteKind.ACCESS,
@@ -43,13 +42,22 @@ _KINDS: Mapping[Role, SiteKind] = {
 
 def sites_of(compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
     """The sites of one kernel and all it calls. Raises KeyError for an unknown entry."""
-    key = compiled.ptx, tuple(compiled.tokens.tokens), entry
-    known = _FOUND.get(key)
-    if known is None:
-        known = _FOUND[key] = tuple(_Finder(compiled, compiled.module).sites(entry))
-        while len(_FOUND) > _KEPT:
-            _FOUND.popitem(last=False)
-    return known
+    return _sites_of(_Code(compiled.ptx, tuple(compiled.tokens.tokens), entry, compiled))
+
+
+@frozen
+class _Code:
+    """A kernel, told apart by all that its sites are made of."""
+
+    ptx: str
+    tokens: tuple[Token, ...]
+    entry: str
+    compiled: CompiledModule = field(eq=False)
+
+
+@lru_cache(16)  # a click again asks for the same
+def _sites_of(code: _Code) -> tuple[PtxSite, ...]:
+    return tuple(_Finder(code.compiled, code.compiled.module).sites(code.entry))
 
 
 class _Finder:

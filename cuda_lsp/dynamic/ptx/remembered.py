@@ -6,32 +6,35 @@ Modules are told apart as objects: to compare two takes longer than most answers
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+from attrs import field, frozen
 
 from cuda_lsp.dynamic.ptx.module import PtxModule
 
-Rest = ParamSpec("Rest")
+About = TypeVar("About", bound=Hashable)
 Answer = TypeVar("Answer")
 _KEPT = 32  # answers of one question: a file's kernels at two levels
 
 
-def remembered(
-    function: Callable[Concatenate[PtxModule, Rest], Answer],
-) -> Callable[Concatenate[PtxModule, Rest], Answer]:
+@frozen
+class _Same:
+    """A module that is no other's equal; who keeps it keeps its number."""
+
+    module: PtxModule = field(eq=id)
+
+
+def remembered(function: Callable[[PtxModule, About], Answer]) -> Callable[[PtxModule, About], Answer]:
     """``function``, which answers from its arguments alone, asked once for the same ones."""
-    known: OrderedDict[object, tuple[PtxModule, Answer]] = OrderedDict()
+
+    @lru_cache(_KEPT)
+    def answered(same: _Same, about: About) -> Answer:
+        return function(same.module, about)
 
     @wraps(function)
-    def asked(module: PtxModule, *args: Rest.args, **kwargs: Rest.kwargs) -> Answer:
-        key = id(module), args, tuple(kwargs.items())
-        found = known.get(key)
-        if found is None:  # a module that is kept here keeps its number
-            found = known[key] = module, function(module, *args, **kwargs)
-            while len(known) > _KEPT:
-                known.popitem(last=False)
-        return found[1]
+    def asked(module: PtxModule, about: About) -> Answer:
+        return answered(_Same(module), about)
 
     return asked

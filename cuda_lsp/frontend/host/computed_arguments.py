@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.constants import SIZE_OF
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
@@ -26,7 +27,6 @@ _CAST = re.compile(
     r"|\bstatic_cast\s?<\s?(?:(?:unsigned|long)\s)*(?:int|long|unsigned|size_t|u?int(?:32|64)_t)\s?>\s?(?=\()"
     r"|(?<![\w:])(?:int|unsigned|size_t|u?int(?:32|64)_t)(?=\()"
 )
-_SIZE_OF = re.compile(r"\bsizeof\s?\([^()]{1,80}\)")
 _NUMBER = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]+\b")
 _DIM3 = re.compile(r"\A(?:dim3\s?[({]|\{)(.*)[)}]\Z", re.S)
 _NARROW = re.compile(r"\b(?:bool|char|uchar|u?short|u?int(?:8|16)_t|auto|float|double)\b")
@@ -258,7 +258,7 @@ class _Host:
             return {(): number} if number else {}
         if not steps or len(text) > _LONGEST:
             return None
-        text = _SIZE_OF.sub(lambda of: self._size(of, at), text)
+        text = SIZE_OF.sub(lambda of: self._size(of, at), text)
         tree = parsed(_NUMBER.sub(r"\1", _CAST.sub("", text)))
         try:
             return tree and self._of(tree, at, steps)

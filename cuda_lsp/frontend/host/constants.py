@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 NO_POINTERS = frozenset({"NULL", "nullptr"})
 """Words for a pointer to nothing."""
+SIZE_OF = re.compile(r"\bsizeof\s?\([^()]{0,80}\)")
 
 _TOKEN = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[A-Za-z_]\w*\b(?!\s?\())?)"

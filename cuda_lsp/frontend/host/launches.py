@@ -208,10 +208,9 @@ class _Reader:
         template = tuple(split_arguments(launch.template_arguments or ""))
         asked = (*template, *(text for text, _ in held))
         if known and not self._depends(asked, at):
-            instances = self._values.of(launch.arguments, at)
-            every = itertools.product(facts, instances)
-            several = [self._valued(launch, at, place, given, values) for given, values in every]
-            yield from several or plain
+            every = itertools.product(facts, self._values.of(launch.arguments, at))
+            valued = [given.and_those(values) for given, values in every]
+            yield from [self._site(launch, at, place, given, given) for given in valued] or plain
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
@@ -314,11 +313,6 @@ class _Reader:
         site = self._site(launch, at, place, way.given, arguments)
         types = self._types(launch, at, way.types)
         return evolve(site, template_arguments=self._instance(way, launch, at), types=types)
-
-    def _valued(self, launch: Written, at: int, place: Site, given: Given, values: Given) -> LaunchSite:
-        """The launch in one instance of the function around, for the numbers that it is made for."""
-        known = given.and_those(values)
-        return self._site(launch, at, place, known, known)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.frontend.host.constants import SIZE_OF
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.frontend.host.known_values import sized_type
 from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.model import Dim3, Extents
 
 _PLAIN = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?:\s?::\s?\w+)*\b(?!\s?[(<.\[]|\s?->)")
-_SIZEOF = re.compile(r"\bsizeof\s?\([^()]{0,80}\)")
 _EXTENTS = re.compile(r"\b(?:dim3|uint3|int3)\b")
 _WORDS = frozenset(["int", "unsigned", "long", "size_t", "uint32_t", "int64_t", "const", "true", "false"])
 _MOST_THREADS = 1024
@@ -152,7 +152,7 @@ class _Site:
         words = self.constants.words_of(value.definition)
         if value.text is None:
             return _EXTENTS.search(words) is None
-        plain = {match[0] for match in _PLAIN.finditer(_SIZEOF.sub("1", value.text))} - _WORDS
+        plain = {match[0] for match in _PLAIN.finditer(SIZE_OF.sub("1", value.text))} - _WORDS
         known = all(self.constants.key(word, value.position) is not None for word in plain)
         return known and _EXTENTS.search(words) is None
 
@@ -239,7 +239,7 @@ class _Site:
 
         def makes(value: int) -> bool:
             sizes = Given({size: value})
-            return self._computed(sizes) == block and self._block(sizes) == block
+            return self._computed(sizes) == block and self._block(sizes) is not None
 
         made = [makes(value) for value in _TRIED]
         if not any(made):
