@@ -83,21 +83,29 @@ class _Looks:
         """What its two places show, under all arguments that are tried, at their worst."""
         assert finding.witness is not None
         one_block = _is_of_one_block(finding)
-        look = self._within if one_block else self._between
-        tried = _arguments(self.kernel, finding)
-        seen = [found for arguments in tried for found in look(finding, arguments)]
-        if one_block:
-            seen += self._beside(finding)
-        differ = [f for f in seen if not f.same_value]
-        if seen and not differ:
-            return evolve(finding, same_value=True)
-        within = any(map(_is_of_one_block, differ))
-        if not seen or within or not one_block:
-            return finding
-        between = differ[0]
+        alike, apart = False, list[Diagnosis]()
+        for found in self._all(finding):
+            if found.same_value:
+                alike = True
+            elif _is_of_one_block(found) or not one_block:
+                return finding  # as it was said
+            else:
+                apart.append(found)
+        if not apart:
+            return evolve(finding, same_value=True) if alike else finding
+        between = apart[0]
         needed = dict.fromkeys((*finding.conditions, *_grid(between)))
         status = Status.CONDITIONAL if needed else Status.PROVED
         return evolve(between, kernel=finding.kernel, status=status, conditions=tuple(needed))
+
+    def _all(self, finding: Diagnosis) -> Iterator[Diagnosis]:
+        """What happens at its places, one after the other."""
+        one_block = _is_of_one_block(finding)
+        look = self._within if one_block else self._between
+        for arguments in _arguments(self.kernel, finding):
+            yield from look(finding, arguments)
+        if one_block:
+            yield from self._beside(finding)
 
     def _beside(self, finding: Diagnosis) -> Iterator[Diagnosis]:
         """Two blocks that meet where two threads of one do, under usual arguments.
@@ -143,7 +151,8 @@ def _blocks(finding: Diagnosis) -> tuple[Dim3, ...]:
 
 
 def _same_places(finding: Diagnosis, trace: Trace) -> Iterator[Diagnosis]:
-    for found in race_findings(trace, Comparing(budgets.COMPARING_AGAIN_S)):
+    places = {finding.site.range, *(r.site.range for r in finding.related[:1])}
+    for found in race_findings(trace, Comparing(budgets.COMPARING_AGAIN_S), places):
         if found.key == finding.key and found.certain and found.kind is RaceKind.WAW:
             yield found
 

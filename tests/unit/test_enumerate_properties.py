@@ -77,3 +77,13 @@ def test_reported_wavefronts_are_the_worst_warp_counted_by_hand(kernel):
         counted[key] = max([counted.get(key, 0)] + [naive_wavefronts(access, warp) for warp in (0, 1)])
     ways = {key: report.ways for key, report in reported.items()}
     assert ways == {key: max(n, 1) for key, n in counted.items()}
+
+
+@EXAMPLES
+@given(kernels())
+def test_between_two_places_alone_the_same_is_found(kernel):
+    for finding in race_findings(execute(kernel, LAUNCH, {}, GPU)):
+        places = {finding.site.range, *(r.site.range for r in finding.related[:1])}
+        alone = race_findings(execute(kernel, LAUNCH, {}, GPU), places=places)
+        (same,) = (f for f in alone if f.key == finding.key)
+        assert (same.kind, same.status, same.witness) == (finding.kind, finding.status, finding.witness)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from cuda_lsp.cli import main
 from cuda_lsp.config import Settings
-from cuda_lsp.model import KernelReport, SourceRange
+from cuda_lsp.model import KernelReport, SourceRange, Verdict
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.run_needs import proved_sites
 
@@ -50,6 +50,29 @@ def test_only_the_array_that_races_is_watched(tmp_path: Path) -> None:
     assert report.reasons == ()
     assert {"clean[t]", "in[t]", "out[t]"} <= found
     assert not any("racy" in text for text in found)
+
+
+def test_what_the_solver_decided_after_a_cut_execution_is_not_open(tmp_path: Path) -> None:
+    path, text = (
+        tmp_path / "k.cu",
+        """
+__global__ void rows(float* c, const float* a, int n) {
+    __shared__ float s[256];
+    float sum = 0.0f;
+    for (int t = 0; t < n; ++t) {
+        s[threadIdx.y] = a[t * 256 + threadIdx.x];
+        sum += s[threadIdx.x];
+    }
+    c[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+void launch(float* c, const float* a) { rows<<<dim3(3, 640), dim3(256)>>>(c, a, 2000); }
+""",
+    )
+    analyzer = Analyzer(Settings())
+    analyzer.update(path, text)
+    (report,) = analyzer.settle(path).kernels
+    analyzer.shutdown()
+    assert report.verdict is Verdict.RACY and report.reasons == ()
 
 
 def test_what_was_left_open_is_watched(tmp_path: Path) -> None:

@@ -94,13 +94,13 @@ class Attempt:
         return shown if more <= 0 else [*shown, f"{more} more pairs of accesses were not decided"]
 
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
-        """The verdict and, when undecided, why."""
-        if any(f.certain for f in self.findings.values()):
-            return Verdict.RACY, (*self.reasons, *self._doubts_told())
-        if self.decided:
-            return Verdict.RACE_FREE, ()
+        """The verdict and what is not decided."""
         reasons = [*self.reasons, *self._doubts_told()]
         reasons += [f.reason for f in self.findings.values() if f.reason]
+        if any(f.certain for f in self.findings.values()):
+            return Verdict.RACY, tuple(dict.fromkeys(reasons))
+        if self.decided:
+            return Verdict.RACE_FREE, ()
         if self.mixed:
             reasons.append("a barrier that not all threads reach")
         return Verdict.UNDECIDED, tuple(dict.fromkeys(reasons))

@@ -22,6 +22,7 @@ from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
 from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.answer import Budget, SolverResult, Stats
@@ -80,7 +81,8 @@ class _Refinement:
             if number and merged.decided:
                 until = self._extended(until)
             elif work.now() > until:
-                break  # there is no time, and nothing more to prove
+                merged.reasons[doubt(Open.TIME)] = None
+                break  # nothing more to prove
             merged.absorb(evolve(self, kernel=_under(self.kernel, launch), deadline=until)._settled(launch))
         every = False
         if merged.decided and (not launches or launches[0].assumed):
