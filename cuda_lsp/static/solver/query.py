@@ -58,6 +58,8 @@ UNKNOWN = Answer(Outcome.UNKNOWN)
 
 
 _CANCELED = "canceled"
+_CHOSEN = frozenset({Op.SYMBOL, Op.APPLY})
+"""What a model chooses: numbers, and what memory holds."""
 """What Z3 says when it is interrupted."""
 
 
@@ -211,18 +213,20 @@ class Query:
         return self._check(formula, Encoder(width), limit)[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
-        """A model with modest parameters, rounds and blocks, when there is one."""
+        """A model with modest parameters, rounds and blocks, and contents if need be, when there is one."""
         for limit in budgets.SMALL_WITNESSES:
             wide = [
                 part for part, value in (answer.values or {}).items()
-                if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= MAX_BLOCK_THREADS
+                if part.op in _CHOSEN and not 0 <= value <= limit and part.hi >= MAX_BLOCK_THREADS
             ]  # fmt: skip
             if not wide:
                 return answer
-            limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
-            better, _ = self._check(t.and_(formula, *limits), Encoder(width))
-            if better.outcome is Outcome.MODEL:
-                return better
+            numbers = [part for part in wide if part.op is Op.SYMBOL]
+            for chosen in (wide, numbers) if 0 < len(numbers) < len(wide) else (wide,):
+                limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in chosen)
+                better, _ = self._check(t.and_(formula, *limits), Encoder(width))
+                if better.outcome is Outcome.MODEL:
+                    return better
         return answer
 
     def satisfiable(self, formula: Term, *, patiently: bool = False) -> bool | None:
