@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from attrs import define, evolve, field, frozen
 
@@ -27,6 +27,7 @@ from cuda_lsp.model import (
     LaunchSource,
     RaceKind,
     SourceRange,
+    Space,
     Status,
     Verdict,
 )
@@ -42,7 +43,7 @@ from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.execution.trace import Budget, Trace
+from cuda_lsp.static.execution.trace import Access, Budget, Trace
 from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
@@ -267,9 +268,9 @@ class _Executions:
                 path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
         return trace
 
-    def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
-        """All that an execution tells."""
-        accusing = self._accusing(trace)
+    def findings(self, trace: Trace, among: Callable[[Access], bool] | None = None) -> tuple[Diagnosis, ...]:
+        """All that an execution tells; of races, those between accesses that matter (``among``)."""
+        accusing = self._accusing(trace, among)
         return (*accusing, *self.costs(trace))
 
     def costs(self, trace: Trace) -> list[Diagnosis]:
@@ -282,12 +283,12 @@ class _Executions:
         conflicts = bank_findings(trace) if any(key[0] is Code.BANK_CONFLICT for key in wanted) else ()
         return accusations((*self._accusing(trace), *conflicts))
 
-    def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
+    def _accusing(self, trace: Trace, among: Callable[[Access], bool] | None = None) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
         share = max(self._comparing, budgets.COMPARING_AGAIN_S)
         comparing = Comparing(budgets.BROKEN_TEXT_S if glance else share, self.until)
         begun = comparing.seconds
-        order = (*race_findings(trace, comparing), *barrier_findings(trace))
+        order = (*race_findings(trace, comparing, among), *barrier_findings(trace))
         self._comparing -= begun - comparing.seconds
         return (*order, *self._told(trace, MISTAKES))
 
@@ -353,7 +354,7 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
         found = [f for f in runs.costs(trace) if f.code in _PERFORMANCE]
     else:
         # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's word.
-        found = [f for f in runs.findings(trace) if f.code is not Code.GLOBAL_RACE]
+        found = list(runs.findings(trace, lambda access: access.array.space is not Space.GLOBAL))
     example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example, runs.kernel) for finding in found]
 

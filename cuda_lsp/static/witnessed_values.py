@@ -152,7 +152,8 @@ def _blocks(finding: Diagnosis) -> tuple[Dim3, ...]:
 
 def _same_places(finding: Diagnosis, trace: Trace) -> Iterator[Diagnosis]:
     places = {finding.site.range, *(r.site.range for r in finding.related[:1])}
-    for found in race_findings(trace, Comparing(budgets.COMPARING_AGAIN_S), places):
+    comparing = Comparing(budgets.COMPARING_AGAIN_S)
+    for found in race_findings(trace, comparing, lambda access: access.site.range in places):
         if found.key == finding.key and found.certain and found.kind is RaceKind.WAW:
             yield found
 

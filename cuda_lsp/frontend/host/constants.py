@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 NO_POINTERS = frozenset({"NULL", "nullptr"})
 """Words for a pointer to nothing."""
@@ -33,6 +34,10 @@ _WORDS = (
     "unsigned", "signed", "long", "short", "int", "char", "size_t", "const", "uint", "int32_t", "uint32_t",
     "int64_t", "uint64_t",
 )  # fmt: skip
+
+
+_MOST_READ = 1 << 13
+"""Expressions that are kept as they are read: those of some ten files, each asked with many values."""
 
 
 class NotConstant(Exception):
@@ -68,10 +73,10 @@ def evaluate(text: str, lookup: Lookup, returned: Returned = _gives_nothing) -> 
 
     Raises NotRead where the text is none, else NotConstant.
     """
-    parser = _Parser(text, lookup, returned)
-    value = parser.conditional()
-    if parser.token is not None:
+    expression = _read(text)
+    if expression is None:
         raise NotRead(text)
+    value = expression(lookup, returned)
     if value is None:
         raise NotConstant(text)
     return value
@@ -141,9 +146,103 @@ def _combined(operator: str, a: int | None, b: int | None) -> int | None:
     return value if -_MOST <= value <= _MOST else None
 
 
+_Expression = Callable[[Lookup, Returned], int | None]
+"""What a text says, read once: its value with these names; None: it depends on what is not known."""
+
+
+@lru_cache(maxsize=_MOST_READ)
+def _read(text: str) -> _Expression | None:
+    """None: it is no expression that is read here."""
+    try:
+        parser = _Parser(text)
+        expression = parser.conditional()
+        return expression if parser.token is None else None
+    except (NotRead, ValueError):
+        return None
+
+
+def _number(value: int) -> _Expression:
+    return lambda _lookup, _returned: value
+
+
+def _unknown(_lookup: Lookup, _returned: Returned) -> int | None:
+    return None
+
+
+def _looked_up(name: str) -> _Expression:
+    def value(lookup: Lookup, _returned: Returned) -> int | None:
+        try:
+            return lookup(name)
+        except NotConstant:
+            return None
+
+    return value
+
+
+def _given_by(name: str, arguments: Sequence[_Expression]) -> _Expression:
+    def value(lookup: Lookup, returned: Returned) -> int | None:
+        values = [argument(lookup, returned) for argument in arguments]
+        try:
+            return returned(name, values)
+        except NotConstant:
+            return None
+
+    return value
+
+
+def _chain(first: _Expression, others: Sequence[tuple[str, _Expression]]) -> _Expression:
+    """Operators from left to right: as many as there are need no deeper stack."""
+
+    def value(lookup: Lookup, returned: Returned) -> int | None:
+        result = first(lookup, returned)
+        for operator, other in others:
+            result = _combined(operator, result, other(lookup, returned))
+        return result
+
+    return value
+
+
+def _choice(condition: _Expression, first: _Expression, second: _Expression) -> _Expression:
+    def value(lookup: Lookup, returned: Returned) -> int | None:
+        chosen, one, other = (part(lookup, returned) for part in (condition, first, second))
+        if chosen is None:
+            return one if one == other else None
+        return one if chosen else other
+
+    return value
+
+
+_PREFIXES: Mapping[str, Callable[[int], int]] = {
+    "-": lambda n: -n,
+    "+": lambda n: n,
+    "~": lambda n: ~n,
+    "!": lambda n: int(not n),
+}
+
+
+def _prefixed(operator: str, of: _Expression) -> _Expression:
+    apply = _PREFIXES[operator]
+
+    def value(lookup: Lookup, returned: Returned) -> int | None:
+        known = of(lookup, returned)
+        return None if known is None else apply(known)
+
+    return value
+
+
+def _least_or_most(choose: Callable[[int, int], int], one: _Expression, other: _Expression) -> _Expression:
+    def value(lookup: Lookup, returned: Returned) -> int | None:
+        first, second = one(lookup, returned), other(lookup, returned)
+        return None if first is None or second is None else choose(first, second)
+
+    return value
+
+
 class _Parser:
-    def __init__(self, text: str, lookup: Lookup, returned: Returned) -> None:
-        self.text, self.lookup, self.returned, self.position = text, lookup, returned, 0
+    """Raises NotRead, or ValueError at a number that is none."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
         self.token: str | None = None
         self._next()
 
@@ -164,37 +263,32 @@ class _Parser:
             raise NotRead(self.text)
         self._next()
 
-    def conditional(self) -> int | None:
-        value = self._expression(0)
+    def conditional(self) -> _Expression:
+        condition = self._expression(0)
         if self.token != "?":
-            return value
+            return condition
         self._next()
         first = self.conditional()
         self._expect(":")
-        second = self.conditional()
-        if value is None:
-            return first if first == second else None
-        return first if value else second
+        return _choice(condition, first, self.conditional())
 
-    def _expression(self, minimum: int) -> int | None:
-        value = self._unary()
+    def _expression(self, minimum: int) -> _Expression:
+        first = self._unary()
+        others: list[tuple[str, _Expression]] = []
         while self.token in _PRECEDENCE and _PRECEDENCE[self.token] > minimum:
             operator = self.token
             self._next()
-            value = _combined(operator, value, self._expression(_PRECEDENCE[operator]))
-        return value
+            others.append((operator, self._expression(_PRECEDENCE[operator])))
+        return _chain(first, others) if others else first
 
-    def _unary(self) -> int | None:
+    def _unary(self) -> _Expression:
         token = self.token
-        if token in ("-", "+", "~", "!"):
+        if token is not None and token in _PREFIXES:
             self._next()
-            value = self._unary()
-            if value is None:
-                return None
-            return {"-": -value, "+": value, "~": ~value, "!": int(not value)}[token]
+            return _prefixed(token, self._unary())
         return self._primary()
 
-    def _primary(self) -> int | None:
+    def _primary(self) -> _Expression:
         token = self.token
         if token is None:
             raise NotRead(self.text)
@@ -206,14 +300,15 @@ class _Parser:
         if token in ("static_cast", "min", "max", "std::min", "std::max"):
             return self._call(token)
         if token[0].isdigit():
-            return int(token, 0) if not token.startswith("0") or token[:2].lower() == "0x" else int(token, 8)
+            decimal = not token.startswith("0") or token[:2].lower() == "0x"
+            return _number(int(token, 0) if decimal else int(token, 8))
         if token[0].isalpha() or token[0] == "_":
             return self._named(token)
         raise NotRead(self.text)
 
-    def _named(self, name: str) -> int | None:
+    def _named(self, name: str) -> _Expression:
         if name in ("true", "false") or name in NO_POINTERS:
-            return int(name == "true")
+            return _number(int(name == "true"))
         if self.token == "(":
             return self._call_of(name)
         if self.token == "[":
@@ -228,39 +323,30 @@ class _Parser:
             self.position = member.end()
             self._next()
             name += member[0]
-        try:
-            return self.lookup(name)
-        except NotConstant:
-            return None
+        return _looked_up(name)
 
-    def _element(self, name: str) -> int | None:
+    def _element(self, name: str) -> _Expression:
         self._next()
         index = self.conditional()
         self._expect("]")
-        try:
-            return self.returned(f"{name}[]", (index,))
-        except NotConstant:
-            return None
+        return _given_by(f"{name}[]", (index,))
 
-    def _call_of(self, name: str) -> int | None:
+    def _call_of(self, name: str) -> _Expression:
         """A call of a function, or a cast that looks like one."""
         self._next()
-        values: list[int | None] = []
+        arguments: list[_Expression] = []
         while self.token != ")":
-            values.append(self.conditional())
+            arguments.append(self.conditional())
             if self.token == ",":
                 self._next()
             elif self.token != ")":
                 raise NotRead(self.text)
         self._next()
         if name in _WORDS:
-            return values[0] if len(values) == 1 else None
-        try:
-            return self.returned(name, values)
-        except NotConstant:
-            return None
+            return arguments[0] if len(arguments) == 1 else _unknown
+        return _given_by(name, arguments)
 
-    def _parenthesis(self) -> int | None:
+    def _parenthesis(self) -> _Expression:
         if self.token in _WORDS:  # a cast
             while self.token in _WORDS:
                 self._next()
@@ -270,7 +356,7 @@ class _Parser:
         self._expect(")")
         return value
 
-    def _sizeof(self) -> int | None:
+    def _sizeof(self) -> _Expression:
         self._expect("(")
         words: list[str] = []
         while self.token not in (")", None):
@@ -278,19 +364,14 @@ class _Parser:
             self._next()
         self._expect(")")
         if "*" in words:
-            return 8
+            return _number(8)
         wide = next((word for word in words if word in ("long", "short")), None)
         sizes = [
             SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in SIZES
         ]
-        if sizes:
-            return sizes[-1]
-        try:
-            return self.returned(f"sizeof {''.join(words)}", ())
-        except NotConstant:
-            return None
+        return _number(sizes[-1]) if sizes else _given_by(f"sizeof {''.join(words)}", ())
 
-    def _call(self, name: str) -> int | None:
+    def _call(self, name: str) -> _Expression:
         if name == "static_cast":
             while self.token not in (">", None):
                 self._next()
@@ -304,6 +385,4 @@ class _Parser:
         self._expect(",")
         second = self.conditional()
         self._expect(")")
-        if first is None or second is None:
-            return None
-        return min(first, second) if name.endswith("min") else max(first, second)
+        return _least_or_most(min if name.endswith("min") else max, first, second)

@@ -83,8 +83,11 @@ _LAUNCH = re.compile(
     r"<<\s{0,8}<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
     rf"|{BY_NAME.pattern}"
 )
-_IN_LAUNCHES = ("<<", "ernel", "cudaLaunch", "unction")
-"""One of these stands in all that the pattern finds, and none in megabytes of numbers."""
+_IN_CALLS = ("aunch", "KernelNode")
+_BY_WORDS = re.compile(r"et_?(?:[Kk]ernel|[Ff]unction)")
+"""One of these stands in all that the pattern finds, but for angles and ``.kernel(``, and in few texts."""
+_ANGLES = re.compile(r"<<\s{0,8}<")
+_OF_A_FIELD = re.compile(r"kernel\s?\(")
 _OPENING = re.compile(r"\(")
 _MACRO = re.compile(r"(?<!\w)[A-Z][A-Z\d_]{2,}\s?\Z")
 _LONGEST_MACRO = 120
@@ -98,7 +101,11 @@ _WORD = re.compile(r"\w+")
 
 def may_launch(text: str) -> bool:
     """Whether anything is launched in a text, at a glance."""
-    return any(part in text for part in _IN_LAUNCHES) and _LAUNCH.search(text) is not None
+    if _ANGLES.search(text) is not None:
+        return True
+    words = any(part in text for part in _IN_CALLS)
+    called = words or any(pattern.search(text) is not None for pattern in (_BY_WORDS, _OF_A_FIELD))
+    return called and _LAUNCH.search(text) is not None
 
 
 def may_launch_by_macros(text: str) -> bool:

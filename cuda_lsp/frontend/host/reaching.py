@@ -20,7 +20,7 @@ from cuda_lsp.frontend.host.definitions import (
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
-from cuda_lsp.frontend.host.known_values import NOTHING_GIVEN, Key, Reached
+from cuda_lsp.frontend.host.known_values import NOTHING_GIVEN, Key, Reached, Taken
 from cuda_lsp.frontend.host.text import FURTHEST, HostText
 
 _UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
@@ -55,6 +55,8 @@ class Reaching:
         self._definitions = definitions_of(text, branches) if branches else text.kept(definitions_of)
         self._writes = text.kept(_writes_of)
         self._member_writes: dict[tuple[str, str, int], bool] = {}  # by the place of the function
+        self._seen: dict[tuple[str, int], Definition | None] = {}  # by name and place
+        self._that_reach: dict[tuple[str, int, str | None, Taken], Reached | None] = {}
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
         """What tells the value of a name (or of a component) at a place; None: nothing does."""
@@ -124,11 +126,20 @@ class Reaching:
         return found if found is not None and not found.doubt else None
 
     def _visible(self, name: str, before: int) -> Definition | None:
-        known = self._definitions.get(name)
-        return known.visible(before) if known else None
+        asked = name, before
+        if asked not in self._seen:
+            known = self._definitions.get(name)
+            self._seen[asked] = known.visible(before) if known else None
+        return self._seen[asked]
 
     def reached(self, name: str, before: int, axis: str | None = None) -> Reached | None:
         """The definition or assignment whose value the name (or its component) has; None: nobody knows."""
+        asked = name, before, axis, self._given.taken
+        if asked not in self._that_reach:
+            self._that_reach[asked] = self._reached(name, before, axis)
+        return self._that_reach[asked]
+
+    def _reached(self, name: str, before: int, axis: str | None) -> Reached | None:
         definition = self._visible(name, before)
         if definition is None or definition.doubt:
             return None

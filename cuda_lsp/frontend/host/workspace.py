@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
@@ -40,18 +40,32 @@ _MOST_PARENTS = 5
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 
+@frozen
+class _Found:
+    """A file's launches of some kernels. ``called_by``: functions whose callers they hang on, and these."""
+
+    sites: tuple[LaunchSite, ...]
+    called_by: Mapping[str, tuple[Path, ...]]
+
+    def holds(self, callers: Callable[[str], Sequence[HostFile]]) -> bool:
+        """Whether the same files call."""
+        return all(paths == tuple(f.path for f in callers(name)) for name, paths in self.called_by.items())
+
+
 @define
 class _File:
     """What is known of a file's launches.
 
     ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``kernels``:
-    that it defines. ``sites``: by the kernels that were asked for.
+    that it defines. ``sites``: by the kernels that were asked for together.
     """
 
     stamp: tuple[int, int]
     text: str
     kernels: frozenset[str]
-    sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
+    sites: dict[frozenset[str], tuple[LaunchSite, ...]] = field(
+        factory=dict[frozenset[str], tuple[LaunchSite, ...]]
+    )
     _launches: bool = field(init=False)
 
     @_launches.default  # type: ignore[misc]
@@ -65,6 +79,10 @@ class _File:
         return (
             kernel in self.text and re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
         )
+
+
+_Now = dict[tuple[Path, frozenset[str]], list[_Found]]
+"""What was found while one request is answered, by file and kernels."""
 
 
 class Workspace:
@@ -81,23 +99,26 @@ class Workspace:
         """
         wanted = set(kernels)
         found: dict[str, tuple[LaunchSite, ...]] = {}
+        now: _Now = {}
         with self._lock:
             for ring in _rings(path):
-                here = self._sites(_Ring(ring), path, wanted - set(found))
+                here = self._sites(_Ring(ring), path, wanted - set(found), now)
                 found.update(here)
                 if wanted <= set(found):
                     break
         return found
 
-    def _sites(self, ring: _Ring, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
+    def _sites(
+        self, ring: _Ring, path: Path, wanted: set[str], now: _Now
+    ) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring.paths:
             known = self._read(file)
             if known is None:
                 continue
-            here = _launched(file, known, wanted)
+            here = _alone(file, known, wanted, now)
             if any(site.block is None for site in here):
-                here = _as_called(file, known, ring, wanted)
+                here = _as_called(file, known, ring, wanted, now)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
@@ -167,23 +188,46 @@ def text_of(file: Path) -> str:
         return ""
 
 
-def _launched(file: Path, known: _File, wanted: set[str]) -> Sequence[LaunchSite]:
-    """A file's launches of some kernels."""
-    new = {kernel for kernel in wanted - set(known.sites) if known.may_launch(kernel)}
-    sites = host_code_of(file, known.text).launches(known.text, new) if new else ()
-    for kernel in wanted - set(known.sites):
-        known.sites[kernel] = tuple(site for site in sites if site.kernel == kernel)
-    return [site for kernel in sorted(wanted) for site in known.sites[kernel]]
+def _alone(file: Path, known: _File, wanted: set[str], now: _Now) -> Sequence[LaunchSite]:
+    """A file's launches of some kernels, whatever other files call; kept until the file changes."""
+    kernels = frozenset(kernel for kernel in wanted if known.may_launch(kernel))
+    if kernels and kernels not in known.sites:
+        found = _found(file, known, kernels, lambda _: ())
+        now.setdefault((file, kernels), []).append(found)
+        known.sites[kernels] = found.sites
+    return known.sites.get(kernels, ())
 
 
-def _as_called(file: Path, known: _File, ring: _Ring, wanted: set[str]) -> Sequence[LaunchSite]:
-    """A file's launches of some kernels, where other files of the ring call what launches them."""
+def _as_called(file: Path, known: _File, ring: _Ring, wanted: set[str], now: _Now) -> Sequence[LaunchSite]:
+    """A file's launches of some kernels, where other files of the ring call what launches them.
 
-    def callers(name: str) -> Iterator[HostFile]:
-        return (other for other in ring.calling(name) if other.path != file)
+    They are found again only where others call than did in a smaller ring.
+    """
 
-    sites = host_code_of(file, known.text, callers).launches(known.text, wanted)
-    return [site for site in sites if site.kernel in wanted]
+    def callers(name: str) -> Sequence[HostFile]:
+        return [other for other in ring.calling(name) if other.path != file]
+
+    kernels = frozenset(kernel for kernel in wanted if known.may_launch(kernel))
+    before = now.setdefault((file, kernels), [])
+    found = next((f for f in before if f.holds(callers)), None)
+    if found is None:
+        found = _found(file, known, kernels, callers)
+        before.append(found)
+    return found.sites
+
+
+def _found(
+    file: Path, known: _File, kernels: frozenset[str], callers: Callable[[str], Sequence[HostFile]]
+) -> _Found:
+    called_by: dict[str, tuple[Path, ...]] = {}
+
+    def noted(name: str) -> Sequence[HostFile]:
+        found = callers(name)
+        called_by[name] = tuple(other.path for other in found)
+        return found
+
+    sites = host_code_of(file, known.text, noted).launches(known.text, kernels)
+    return _Found(tuple(site for site in sites if site.kernel in kernels), called_by)
 
 
 def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import combinations_with_replacement, product
 
@@ -66,12 +66,13 @@ class Race:
 
 def find_races(
     trace: Trace, comparing: Comparing | None = None, *, merged_barrier: Site | None = None,
-    places: Set[SourceRange] | None = None,
+    among: Callable[[Access], bool] | None = None,
 ) -> tuple[Race, ...]:  # fmt: skip
     """Every pair of source sites that races, at most once each, surest first.
 
-    ``merged_barrier``: pretend that the barriers written there are absent. ``places``: between these alone.
-    What could not be decided, also for lack of time (``comparing``), is added to ``trace.undecided``.
+    ``merged_barrier``: pretend that the barriers written there are absent. ``among``: the accesses that
+    matter, if not all. What could not be decided, also for lack of time (``comparing``), is added to
+    ``trace.undecided``.
     """
     comparing = comparing or Comparing(budgets.COMPARING_AGAIN_S)
     best: dict[tuple[object, ...], Race] = {}
@@ -79,7 +80,7 @@ def find_races(
     before = BeforeParting[Race]()
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
-        for race in _path_races(trace, path, merged_barrier, comparing, before, places):
+        for race in _path_races(trace, path, merged_barrier, comparing, before, among):
             between = _unmodelled_between(path, race)
             if between is not None:
                 trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
@@ -135,11 +136,11 @@ def _settled(trace: Trace, race: Race, paths: int) -> Race:
 
 def _path_races(
     trace: Trace, path: Path, merged: Site | None, comparing: Comparing, before: BeforeParting[Race],
-    places: Set[SourceRange] | None,
+    among: Callable[[Access], bool] | None,
 ) -> Iterator[Race]:  # fmt: skip
     by_array: dict[int, list[Access]] = defaultdict(list)
     for a in path.accesses:
-        if places is None or a.site.range in places:
+        if among is None or among(a):
             by_array[a.array.id].append(a)
     say_overlapping(trace, by_array.values())
     merge = _interval_map(path, merged)
@@ -414,15 +415,15 @@ def _swapped(race: Race) -> bool:
 
 
 def race_findings(
-    trace: Trace, comparing: Comparing | None = None, places: Set[SourceRange] | None = None
+    trace: Trace, comparing: Comparing | None = None, among: Callable[[Access], bool] | None = None
 ) -> tuple[Diagnosis, ...]:
     """All races: the squiggle is on the later access in the text, the other is related.
 
-    ``places`` as in ``find_races``.
+    ``among`` as in ``find_races``.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    races = find_races(trace, comparing, places=places)
+    races = find_races(trace, comparing, among=among)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
     found = (_diagnosis(trace, race, race.first.clock not in block_wide) for race in races)
