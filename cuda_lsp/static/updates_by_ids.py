@@ -20,6 +20,7 @@ from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, data_flow
+from cuda_lsp.static.linear import linear
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.rows_by_ids import is_local, of_one_row
 
@@ -33,12 +34,19 @@ def by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     if (valued := flow.slice.kernel.followed) is None:
         return _by_ids(flow, a, b)
     seen = data_flow(valued)  # where floating-point numbers of a row lead is known there
-    pairs = [(x, y) for x in _again(seen, a) for y in _again(seen, b) if x.arrays & y.arrays]
+    ours, theirs = (_again(flow, seen, x) for x in (a, b))
+    pairs = [(x, y) for x in ours for y in theirs if x.arrays & y.arrays]
     return bool(pairs) and all(_by_ids(seen, x, y) for x, y in pairs)
 
 
-def _again(flow: DataFlow, a: Accessed) -> list[Accessed]:
-    return [x for x in flow.at(a.site.range) if x.mode is a.mode]
+def _again(flow: DataFlow, seen: DataFlow, a: Accessed) -> list[Accessed]:
+    """The access there; of a vector that is read part by part where it begins."""
+    once, parts = ([x for x in f.at(a.site.range) if x.mode is a.mode] for f in (flow, seen))
+    sums = [linear(x.pointer) for x in parts]
+    rows = [{part: n for part, n in whole.items() if part is not None} for whole in sums]
+    if len(once) > 1 or any(row != rows[0] for row in rows):
+        return parts
+    return sorted(parts, key=lambda x: linear(x.pointer).get(None, 0))[:1]
 
 
 def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:

@@ -262,3 +262,24 @@ def test_ids_are_ids_where_threads_keep_several() -> None:
 )
 def test_what_threads_keep_is_no_id_where_it_is_a_key_or_changes(keeps: str, adds: str) -> None:
     assert Status.CONDITIONAL in kept(keeps, adds)
+
+
+PAIRS = """
+__global__ void k(float* out, const int* id, const float* in, int n, int c) {
+  int at = blockIdx.x * blockDim.x + threadIdx.x, i = at / (c / 2), j = 2 * (at % (c / 2));
+  if (i >= n) return;
+  float2* place = reinterpret_cast<float2*>(&out[ROW * c + j]);
+  float2 sum = *place;
+  sum.x += in[i * c + j];
+  sum.y += in[i * c + j + 1];
+  *place = sum;
+}
+void go(float* out, int* id, float* in, int n, int c) { k<<<(n * c + 511) / 512, 256>>>(out, id, in, n, c); }
+"""
+
+
+@pytest.mark.parametrize(("row", "meet"), [("id[i]", False), ("(id[i] & 31)", True), ("(id[i] / 4)", True)])
+def test_rows_are_put_back_pair_by_pair(row: str, meet: bool) -> None:
+    report = check_text(Path("k.cu"), PAIRS.replace("ROW", row))
+    assert not report.errors
+    assert any(f.certain and f.kind for f in report.findings) is meet
