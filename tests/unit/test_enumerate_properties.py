@@ -85,7 +85,7 @@ def test_between_two_places_alone_the_same_is_found(kernel):
     for finding in race_findings(execute(kernel, LAUNCH, {}, GPU)):
         places = {finding.site.range, *(r.site.range for r in finding.related[:1])}
         alone = race_findings(
-            execute(kernel, LAUNCH, {}, GPU), among=lambda access: access.site.range in places
+            execute(kernel, LAUNCH, {}, GPU), among=lambda access, at=places: access.site.range in at
         )
         (same,) = (f for f in alone if f.key == finding.key)
         assert (same.kind, same.status, same.witness) == (finding.kind, finding.status, finding.witness)

@@ -202,7 +202,7 @@ class _Reader:
 
         One site for each way to it on which its block is known, else one.
         """
-        place, held, constants = self._file.site(begin, end), self._comparisons(at), self._file.constants
+        place, held, constants = self._file.site(begin, end), self._held(launch, at), self._file.constants
         block = launch.configuration[1] if len(launch.configuration) > 1 else None
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
@@ -250,7 +250,7 @@ class _Reader:
         """With launches that it makes for some sizes, where its block is not known."""
         if site.block is not None:
             return site
-        constants, held = self._file.constants, self._comparisons(at, given.taken)
+        constants, held = self._file.constants, self._held(launch, at, given.taken)
         template = split_arguments(launch.template_arguments or "")
 
         def made(named: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
@@ -376,6 +376,10 @@ class _Reader:
 
         return tuple(itertools.chain.from_iterable(map(held, (at, *inside))))
 
+    def _held(self, launch: Written, at: int, taken: Taken = NOTHING_GIVEN.taken) -> tuple[Comparison, ...]:
+        """What holds at a launch, in the text of macros that make it too."""
+        return (*self._comparisons(at, taken), *((text, at) for text in launch.conditions))
+
     def _comes_to(self, at: int, nothing: Set[str]) -> bool:
         """Whether what holds at a place lets pointers of these names be none."""
         constants = self._file.constants
@@ -386,7 +390,7 @@ class _Reader:
     def _conditions(self, launch: Written, at: int, taken: Taken) -> tuple[str, ...]:
         grid = launch.configuration[0] if launch.configuration else None
         constants, way = self._file.constants, Given({}, taken)
-        held = self._comparisons(at, taken)
+        held = self._held(launch, at, taken)
 
         def told() -> tuple[str, ...]:
             with constants.knowing(way):
@@ -527,7 +531,7 @@ def _is_ambiguous(type: str, stand_for: Mapping[str, str]) -> bool:
 
 
 def _written_as(launch: Written) -> tuple[object, ...]:
-    return tuple(launch.configuration), tuple(launch.arguments)
+    return tuple(launch.configuration), tuple(launch.arguments), launch.conditions
 
 
 def _words_of_templates(plain: str) -> dict[str, int]:

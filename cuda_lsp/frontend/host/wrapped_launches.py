@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.definitions import assigned, writes_of
+from cuda_lsp.frontend.host.guards import comparisons
+from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.macro_uses import expansions, uses_of, wanted_macros
 from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
 from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, last_kernel
@@ -28,6 +30,8 @@ _PLACE = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
 _LOOP = re.compile(r"\b(?:for|while)\s?\([^{}]{0,400}\)\s?\Z")
 _LONGEST_HEAD = 400  # of a loop
 _LAUNCH = re.compile("<<<")
+_AROUND = "void made() {"  # what a macro's text is part of where it is used
+_CONDITION = re.compile(r"\bif\s?\(|\bfor\s?\(")
 _UNKNOWN = "__cuda_lsp_unknown"
 _DECLARES = re.compile(r"\w\s\Z")
 _BETWEEN = re.compile(r"\A\)\s?(?:(?:mutable|const|noexcept)\s?)*(?:->[\w\s:<>*&]+)?\Z")
@@ -72,12 +76,24 @@ def uses_of_macros(host: HostText, headers: Sequence[HostText]) -> tuple[list[Us
 
 def _launches(before: str, text: str) -> Iterator[Written]:
     """The launches in ``text``, which stands behind ``before``."""
-    before = f"; {before}\n"
-    first, host = len(HostText(before).plain) - 1, HostText(before + text)
+    before = f"{_AROUND}; {before}\n"
+    open_braces = "}" * max(0, (before + text).count("{") - (before + text).count("}"))
+    first, host = len(HostText(before).plain) - 1, HostText(before + text + open_braces)
     for start, launch in every_launch(host):
         if start >= first:
-            made = _with_writes(launch, host, start)
+            made = evolve(_with_writes(launch, host, start), conditions=_conditions(host, start))
             yield _with_locals(made, host.plain[max(0, start - _FURTHEST) : start])
+
+
+def _conditions(host: HostText, start: int) -> tuple[str, ...]:
+    """What holds in a macro's text where the launch stands, but for what hangs on names of its own."""
+    if _CONDITION.search(host.plain, 0, start) is None:
+        return ()
+    constants = HostConstants(host)
+    own = {name for name, _ in constants.defined_between(0, start)}
+    own |= {name for name, _ in constants.written_between(0, start)}
+    held = (text for text, _ in comparisons(host, constants, start))
+    return tuple(text for text in held if own.isdisjoint(_WORD.findall(text)))
 
 
 def _with_writes(launch: Written, host: HostText, start: int) -> Written:

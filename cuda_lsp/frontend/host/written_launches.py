@@ -26,6 +26,7 @@ class Written:
     ``definitions``: macros that the kernel is compiled with, and what the host has for them. ``scope``: what
     stands before its name, ``a::b::``. ``held``: the expression in the kernel's place, if it is no plain name
     (``wide ? rows<4> : rows<1>``, ``table[i]``, ``pick(n)``); ``kernel`` is the last name in it that counts.
+    ``conditions``: what holds in the text of the macro that launches it.
     """
 
     kernel: str
@@ -37,6 +38,7 @@ class Written:
     definitions: Mapping[str, str] = field(factory=dict[str, str])
     scope: str = ""
     held: str = ""
+    conditions: tuple[str, ...] = ()
 
 
 def every_launch(host: HostText) -> Iterator[tuple[int, Written]]:

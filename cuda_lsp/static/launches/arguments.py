@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import LaunchConfig
+from cuda_lsp.static.launches.told_limits import as_told
 
 _STRIDE = re.compile(r"\A(.*strides?_?)\[(\d+)\]\Z")
 
@@ -23,14 +24,15 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
     """Natural values for the free scalars; None when there are none.
 
     Different powers of two beyond the block: extents cover all threads, pitches are wide enough, and no
-    accidental equality hides or makes a race.
+    accidental equality hides or makes a race. What the host says of them is kept to, where that is simple.
     """
     free = free_scalars(kernel, launch)
     if not free:
         return None
     base = 1 << (2 * launch.threads - 1).bit_length()
     values = {name: base << min(i, 8) for i, name in enumerate(free)}
-    return laid_out(kernel, free, {**launch.arguments, **values, **enumerators(kernel, free, 0)})
+    values = as_told(kernel, launch, {**launch.arguments, **values, **enumerators(kernel, free, 0)})
+    return laid_out(kernel, free, values)
 
 
 def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> Mapping[str, int]:

@@ -1,0 +1,114 @@
+"""Values that keep to what the host says of a kernel's parameters: ``if (k <= 32) select<32><<<…>>>(k)``.
+
+Only comparisons of one parameter with what is known then are kept to; whether the others hold is for those
+who use the values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from attrs import define, field
+
+from cuda_lsp.ir import ops
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import BDIM, BinaryOp, Expr, Kernel
+from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.walk import stripped
+from cuda_lsp.model import LaunchConfig
+
+_SWAPPED = {
+    BinaryOp.LT: BinaryOp.GT,
+    BinaryOp.LE: BinaryOp.GE,
+    BinaryOp.GT: BinaryOp.LT,
+    BinaryOp.GE: BinaryOp.LE,
+    BinaryOp.EQ: BinaryOp.EQ,
+    BinaryOp.NE: BinaryOp.NE,
+}
+_ROUNDS = 2  # a parameter that is compared with one that was moved itself
+
+
+@define
+class _Limits:
+    """Of one parameter, both included, and single numbers that it is not."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    excluded: set[int] = field(factory=set[int])
+
+    def add(self, op: BinaryOp, value: int) -> None:
+        if op in (BinaryOp.LT, BinaryOp.LE, BinaryOp.EQ):
+            self.most = min(self.most, value - (op is BinaryOp.LT))
+        if op in (BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ):
+            self.least = max(self.least, value + (op is BinaryOp.GT))
+        if op is BinaryOp.NE:
+            self.excluded.add(value)
+
+    def nearest(self, value: int) -> int:
+        """The nearest that is allowed; the number itself where none is."""
+        if self.least > self.most:
+            return value
+        inside = int(max(self.least, min(self.most, value)))
+        near = (inside + step * way for step in range(len(self.excluded) + 1) for way in (1, -1))
+        return next((n for n in near if self.least <= n <= self.most and n not in self.excluded), value)
+
+
+def as_told(kernel: Kernel, launch: LaunchConfig, values: Mapping[str, int]) -> dict[str, int]:
+    """The values; those of parameters that the launch leaves open are moved to where the host allows them."""
+    found = dict(values)
+    told = (*kernel.directives.assumptions, *kernel.said_of(launch))
+    for _ in range(_ROUNDS):
+        limits: dict[str, _Limits] = {}
+        for condition in told:
+            for name, op, value in _comparisons(condition, launch, found):
+                limits.setdefault(name, _Limits()).add(op, value)
+        moved = {n: limits[n].nearest(found[n]) for n in limits if n in found and n not in launch.arguments}
+        if all(found[name] == value for name, value in moved.items()):
+            break
+        found |= moved
+    return found
+
+
+def _comparisons(
+    e: Expr, launch: LaunchConfig, values: Mapping[str, int]
+) -> Iterator[tuple[str, BinaryOp, int]]:
+    """Of parameters with numbers, all of which hold where the condition does."""
+    e = stripped(e)
+    if not isinstance(e, ir.Binary):
+        return
+    if e.op is BinaryOp.AND:
+        yield from _comparisons(e.left, launch, values)
+        yield from _comparisons(e.right, launch, values)
+    elif e.op is BinaryOp.OR:
+        for one, other in ((e.left, e.right), (e.right, e.left)):
+            if _value(one, launch, {}) == 0:
+                yield from _comparisons(other, launch, values)
+    elif e.op in _SWAPPED:
+        left, right = stripped(e.left), stripped(e.right)
+        for side, other, op in ((left, right, e.op), (right, left, _SWAPPED[e.op])):
+            value = _value(other, launch, values) if isinstance(side, ir.Var) else None
+            if isinstance(side, ir.Var) and value is not None:
+                yield side.name, op, value
+                return  # of two parameters the first one follows
+
+
+def _value(e: Expr, launch: LaunchConfig, values: Mapping[str, int]) -> int | None:
+    """Of what numbers, the values and the block's extents make; None: there is more in it."""
+    match e:
+        case ir.Const():
+            return e.value if isinstance(e.value, int) else None
+        case ir.Var():
+            return values.get(e.name)
+        case ir.Builtin():
+            return launch.block[BDIM.index(e.axis)] if e.axis in BDIM else None
+        case ir.Cast():
+            value = _value(e.operand, launch, values)
+            return e.type.wrap(value) if value is not None and isinstance(e.type, Int) else None
+        case ir.Binary():
+            one, other = (_value(part, launch, values) for part in (e.left, e.right))
+            if one is None or other is None or not isinstance(e.left.type, Int):
+                return None
+            return ops.BINARY[e.op].exact(one, other, e.left.type)
+        case _:
+            return None
