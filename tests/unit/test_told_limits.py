@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cuda_lsp.config import Settings
 from cuda_lsp.model import Code, KernelReport, Verdict
-from cuda_lsp.static.analyze import check_text
+from cuda_lsp.static.analyze import Analyzer, check_text
+from cuda_lsp.static.launches.arguments import sample
 
 KERNEL = """
 template <int B, int Q> __global__ void pick(float* out, const float* in, int k, int n) {
@@ -84,3 +87,32 @@ void run(float* out, int n, int m) {{ {guard} fill<<<1, 128>>>(out, n, m); }}
     report = check_text(Path("k.cu"), text)
     assert not report.errors
     assert any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in report.findings) is told
+
+
+@pytest.mark.parametrize(
+    ("host", "holds"),
+    [
+        ("if (n % 4 == 0) return; LAUNCH", lambda n, m: n % 4 != 0),
+        ("if (n % 4 == 0 && m % 2 == 0) return; LAUNCH", lambda n, m: n % 4 != 0 or m % 2 != 0),
+        ("if (n % 4 == 0 && (m > 0 || n > 9)) return; LAUNCH", lambda n, m: True),
+        ("if (n % 32 != 0) return; LAUNCH", lambda n, m: n % 32 == 0),
+        ("if (n % 4 == 2 && n < 100) LAUNCH", lambda n, m: n % 4 == 2 and n < 100),
+        (
+            "if (n % 8 == 0 && m == 64) {} else if (n % 2 == 0) LAUNCH",
+            lambda n, m: n % 8 or (m != 64 and n % 2 == 0),
+        ),
+    ],
+)
+def test_remainders_are_kept_to(host: str, holds: Callable[[int, int], bool]) -> None:
+    text = f"""
+__global__ void rows(float* out, int n, int m) {{ out[threadIdx.x * n] = m; }}
+void run(float* out, int n, int m) {{ {host.replace("LAUNCH", "rows<<<m, 128>>>(out, n, m);")} }}
+"""
+    analyzer = Analyzer(Settings())
+    analyzer.update(Path("k.cu"), text)
+    kernel = analyzer.kernel(Path("k.cu"), "rows")
+    analyzer.shutdown()
+    assert kernel is not None
+    values = sample(kernel, kernel.launches[0])
+    assert values is not None
+    assert holds(values["n"], values["m"])

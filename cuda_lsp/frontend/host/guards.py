@@ -41,6 +41,7 @@ _ELSE_BEFORE = re.compile(r"[;}]\s?else\s?\Z")
 _FIRST_ELSE = re.compile(r"\s?else\s")
 _ENDS = re.compile(r"[;{}]")
 _TERM = re.compile(r"#|blockDim|gridDim")
+_CHOICE = re.compile(r"\|\||\?")
 _IFS = ("if", "constexpr")
 _LONGEST_ELSE = 10
 _LONGEST_STATEMENT = 2000
@@ -69,11 +70,26 @@ def guards(
     found: dict[str, None] = {}
     known = _Terms(constants, at, configuration, arguments)
     for text, place in held:
-        match = _COMPARISON.match(_compared(text))
-        left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
-        if match is not None and left is not None and right is not None and _TERM.search(left + right):
-            found[_moved(left, match[2], right)] = None
+        parts = [known.compared(part, place) for part in _one_of(text)]
+        if all(part is not None for part in parts) and any(_TERM.search(part or "") for part in parts):
+            found[" || ".join(part or "" for part in parts)] = None
     return tuple(found)
+
+
+def _one_of(text: str) -> Sequence[str]:
+    """Of what one holds where the text does: of ``!(a == 0 && b == 0)`` it is ``a != 0`` or ``b != 0``."""
+    bare = text.strip()
+    if bare[:2] != "!(" or closings(bare, "()").get(1) != len(bare) - 1 or _CHOICE.search(bare):
+        return (text,)
+    parts = list(parts_of(bare[2:-1], "&&"))
+    return [_opposite(part) for part in parts] if len(parts) > 1 else (text,)
+
+
+def _opposite(text: str) -> str:
+    comparison = _COMPARISON.match(text)
+    if comparison is None:
+        return f"!({text})"
+    return f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}"
 
 
 def _compared(text: str) -> str:
@@ -172,6 +188,12 @@ class _Terms:
             key = self._constants.key(name, place) if name.isidentifier() else None
             if key is not None and key == self._constants.key(name, self._at):
                 self._named.setdefault(name, f"{extents}.{axis}")
+
+    def compared(self, text: str, place: int) -> str | None:
+        """A comparison that stands at ``place``; None: it is none, or hangs on more than the launch tells."""
+        match = _COMPARISON.match(_compared(text))
+        left, right = (self.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
+        return _moved(left, match[2], right) if match and left is not None and right is not None else None
 
     def of(self, side: str, place: int) -> str | None:
         """One side of a comparison that stands at ``place``; None: it hangs on more than the launch tells."""
@@ -276,11 +298,7 @@ def _if_of_statement(host: HostText, end: int) -> tuple[int, int] | None:
 def _denied(condition: str, place: int) -> Iterator[Comparison]:
     """The opposite of a condition."""
     for part in list(parts_of(condition, "||")) or [condition]:
-        comparison = _COMPARISON.match(part)
-        if comparison is not None:
-            yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", place
-        else:
-            yield f"!({part})", place
+        yield _opposite(part), place
 
 
 def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[Comparison]:

@@ -1,13 +1,14 @@
 """Values that keep to what the host says of a kernel's parameters: ``if (k <= 32) select<32><<<…>>>(k)``.
 
-Only comparisons of one parameter with what is known then are kept to; whether the others hold is for those
-who use the values.
+Parameters are moved into the limits that comparisons set for them one by one; for what else is said
+(``if (n % 4 == 0) …; else rows<<<…>>>(n)``) numbers near by are tried. Whether all holds in the end is for
+those who use the values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, field
 
@@ -15,7 +16,7 @@ from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BDIM, BinaryOp, Expr, Kernel
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import stripped
+from cuda_lsp.ir.walk import stripped, variables
 from cuda_lsp.model import LaunchConfig
 
 _SWAPPED = {
@@ -27,6 +28,8 @@ _SWAPPED = {
     BinaryOp.NE: BinaryOp.NE,
 }
 _ROUNDS = 2  # a parameter that is compared with one that was moved itself
+_NEAR = (1, 2, 4, 8, 16, 3, 5)
+_MOST_MOVED = 4
 
 
 @define
@@ -67,7 +70,29 @@ def as_told(kernel: Kernel, launch: LaunchConfig, values: Mapping[str, int]) -> 
         if all(found[name] == value for name, value in moved.items()):
             break
         found |= moved
-    return found
+    return _near(told, launch, found)
+
+
+def _near(told: Sequence[Expr], launch: LaunchConfig, values: dict[str, int]) -> dict[str, int]:
+    """The values, some of them moved a little where more of what is told holds then."""
+    for _ in range(_MOST_MOVED):
+        broken = _broken(told, launch, values)
+        names = dict.fromkeys(v.name for e in broken for v in variables(e) if v.name not in launch.arguments)
+        tried = ({**values, name: at} for name in names if name in values for at in _beside(values[name]))
+        better = next((other for other in tried if len(_broken(told, launch, other)) < len(broken)), None)
+        if better is None:
+            return values
+        values = better
+    return values
+
+
+def _beside(value: int) -> Iterator[int]:
+    yield from (value + by for by in _NEAR)
+    yield from (value - by for by in _NEAR if value >= by)
+
+
+def _broken(told: Sequence[Expr], launch: LaunchConfig, values: Mapping[str, int]) -> list[Expr]:
+    return [e for e in told if _value(e, launch, values) == 0]
 
 
 def _comparisons(
@@ -105,8 +130,18 @@ def _value(e: Expr, launch: LaunchConfig, values: Mapping[str, int]) -> int | No
         case ir.Cast():
             value = _value(e.operand, launch, values)
             return e.type.wrap(value) if value is not None and isinstance(e.type, Int) else None
+        case ir.Unary():
+            value = _value(e.operand, launch, values)
+            type = e.operand.type
+            return (
+                ops.UNARY[e.op].python(value, type) if value is not None and isinstance(type, Int) else None
+            )
         case ir.Binary():
             one, other = (_value(part, launch, values) for part in (e.left, e.right))
+            if ops.BINARY[e.op].logical:
+                settled = int(e.op is BinaryOp.OR)
+                truths = [None if value is None else int(value != 0) for value in (one, other)]
+                return settled if settled in truths else None if None in truths else 1 - settled
             if one is None or other is None or not isinstance(e.left.type, Int):
                 return None
             return ops.BINARY[e.op].exact(one, other, e.left.type)
