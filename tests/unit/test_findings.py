@@ -46,7 +46,7 @@ def test_a_demoted_race_keeps_its_condition_and_says_what_it_depends_on():
     found = RACE.needing(SMALL).doubted(Open.LAUNCH_UNTOLD)
     assert found.status is Status.POSSIBLE and found.conditions == (SMALL,)
     assert found.message == (
-        "story, when `n` < `blockDim.x` (256) (depends on the launch, which nothing in the file tells)"
+        "story, when `n` < `blockDim.x` (256) (depends on the launch, whose block nothing in the file tells)"
     )
 
 

@@ -266,6 +266,8 @@ def test_an_array_of_pointers_has_the_arguments(end: str) -> None:
         ("const int LIMIT = 8; assert(m < LIMIT && (m > 1)); k<<<1, t>>>(p, n, m);", ["#2 < 8", "#2 > 1"]),
         ("if (n >= m) { k<<<1, t>>>(p, n, m); }", ["#1 >= #2"]),
         ("if (n >= m) k<<<1, t>>>(p, n, m);", ["#1 >= #2"]),
+        ("if (n > 1024 && m > 4) return; k<<<1, t>>>(p, n, m);", ["#1 <= 1024 || #2 <= 4"]),
+        ("if (n > 9 && m % 2) g(); else k<<<1, t>>>(p, n, m);", ["#1 <= 9 || #2 % 2 == 0"]),
     ],
 )  # fmt: skip
 def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, conditions: list[str]) -> None:
@@ -278,7 +280,8 @@ def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, condition
     [
         "if (n > 1024) g(); k<<<1, t>>>(p, n, m);",
         "if (n > 1024) { if (m) return; } k<<<1, t>>>(p, n, m);",
-        "if (n > 1024 && m > 4) return; k<<<1, t>>>(p, n, m);",
+        "if (n > 1024 && g(m)) return; k<<<1, t>>>(p, n, m);",
+        "if (n > 1024 && (m > 4 || g(m))) return; k<<<1, t>>>(p, n, m);",
         "if (n > 1024) return; n = g(); k<<<1, t>>>(p, n, m);",
         "if (n > 1024) return; while (g()) { k<<<1, t>>>(p, n, m); n *= 2; }",
         "if (m) { if (n > 1024) return; } k<<<1, t>>>(p, n, m);",
@@ -528,6 +531,27 @@ def test_the_next_power_of_two_is_known_by_its_usual_name() -> None:
     found = [blocks(text.replace("A", size)) for size in ("1", "32", "33", "1000")]
     assert found == [{(1, 1, 1)}, {(32, 1, 1)}, {(64, 1, 1)}, {(1024, 1, 1)}]
     assert blocks("void f() { k<<<1, pow2(33)>>>(); }") == {None}
+
+
+@pytest.mark.parametrize(
+    "width",
+    [
+        "warpSize()",
+        "getWarpSizeCurrentDevice()",
+        "get_warp_size(0)",
+        "WarpSizeOfDevice(device)",
+        "prop.warpSize",
+    ],
+)
+def test_warps_have_32_lanes_whoever_asks(width: str) -> None:
+    start = "cudaDeviceProp prop; cudaGetDeviceProperties(&prop, 0); "
+    assert blocks(f"void f() {{ {start} dim3 block({width}, 8); k<<<1, block>>>(); }}") == {(32, 8, 1)}
+    assert blocks(f"void f() {{ dim3 block({width}, 8); k<<<1, block>>>(); }}") == {(32, 8, 1)}
+
+
+@pytest.mark.parametrize("width", ["warps()", "getWarpSizes(3, 4)", "prop.warps", "sizeOfWarps()"])
+def test_other_names_tell_no_width(width: str) -> None:
+    assert blocks(f"void f(P prop) {{ dim3 block({width}, 8); k<<<1, block>>>(); }}") == {None}
 
 
 # ---------------------------------------------------------------------------- members of class types

@@ -11,6 +11,7 @@ _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)\(([\w, ]{0,80})\)[ \t]([^\
 _CEIL_DIVISION = re.compile(
     r"(?:\w{0,30}_)?(?:(?:aten|i)?(?:ceil_?div|div_?up|div_?ceil)|divideup|cdiv)", re.I
 )
+_WARP_SIZE = re.compile(r"(?:get_?)?warp_?size(?:_?(?:of_?)?(?:current_?)?device)?", re.I)
 _NEXT_POWER = re.compile(r"(?:round_?up_?(?:to_?)?)?next_?pow(?:er)?_?(?:of_?)?(?:2|two)", re.I)
 
 Macro = tuple[str, str]
@@ -44,6 +45,10 @@ def expanded(macro: Macro, values: Sequence[int | None], lookup: Lookup, returne
     return evaluate(body, of, returned)
 
 
+WARP_SIZE = 32
+"""Lanes, of all GPUs that CUDA has (CUDA C++ Programming Guide, hardware implementation)."""
+
+
 def by_its_name(name: str, values: Sequence[int | None]) -> int:
     """What a call gives of a function that nobody can read, by its usual name. Raises NotConstant."""
     if len(values) == 2 and _CEIL_DIVISION.fullmatch(name):
@@ -52,6 +57,8 @@ def by_its_name(name: str, values: Sequence[int | None]) -> int:
             return -(-number // by)
     if len(values) == 1 and _NEXT_POWER.fullmatch(name) and values[0] is not None and values[0] > 0:
         return 1 << (values[0] - 1).bit_length()
+    if len(values) <= 1 and _WARP_SIZE.fullmatch(name):
+        return WARP_SIZE
     raise NotConstant(name)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from cuda_lsp.frontend.host.called_macros import (
+    WARP_SIZE,
     Macro,
     by_its_name,
     called_macros,
@@ -45,6 +46,7 @@ _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
+_OF_DEVICES = "warpSize"  # of ``cudaDeviceProp``
 _DEPTH = 12  # definitions followed
 _MOST_WORK = 4_000_000  # characters of definitions read for one file: each level may multiply names
 
@@ -208,6 +210,8 @@ class HostConstants(Reaching):
         made = self.members(variable, member, before)
         if made is not None:
             return known_value(self._integer(*made, depth), f"{variable}.{member}")
+        if member == _OF_DEVICES:
+            return WARP_SIZE
         value = self.reached(variable, before)
         if value is None or self.writes_member(variable, member, before):
             raise NotConstant(variable)
