@@ -81,6 +81,7 @@ def _finding(finding: Finding) -> Json:
         "severity": finding.effective_severity.name.lower(),
         "message": finding.message,
         "kernel": finding.kernel,
+        "path": str(finding.site.range.path),
         "range": _range(finding.site.range),
         "related": [
             {

@@ -63,6 +63,7 @@ def report_schema() -> Json:
                 severity=_SEVERITY,
                 message=_TEXT,
                 kernel=_TEXT,
+                path=_TEXT,
                 range=_ref("range"),
                 related=_list(_object(range=_ref("range"), path=_TEXT, message=_TEXT)),
                 also=_list(_ref("finding")),

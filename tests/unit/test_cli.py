@@ -106,6 +106,19 @@ def test_run_confirms_on_the_emulator(file):
     assert "[confirmed]" in result.output and "seen on CPU emulator" in result.output.replace("\n", " ")
 
 
+def test_json_names_the_header_that_a_finding_is_in(tmp_path: Path) -> None:
+    (tmp_path / "put.h").write_text("__device__ void put(int* place) { *place = threadIdx.x; }\n")
+    kernel = tmp_path / "k.cu"
+    kernel.write_text(
+        '#include "put.h"\n__global__ void k(int* out) { put(out); }\nvoid go(int* p) { k<<<1, 64>>>(p); }\n'
+    )
+    (report,) = json.loads(CliRunner().invoke(main, ["check", str(kernel), "--format", "json"]).output)[
+        "files"
+    ]
+    assert report["path"] == str(kernel)
+    assert {f["path"] for f in report["findings"] if f["kind"]} == {str(tmp_path / "put.h")}
+
+
 @needs_nvcc
 def test_check_dynamic_says_what_a_run_saw_in_json(file):
     output = invoke("check", file, "--dynamic", "emulator", "--format", "json").output
