@@ -31,6 +31,13 @@ def _none_known(given: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
     return ()
 
 
+Buffers = tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]
+
+
+def _no_buffers() -> Buffers:
+    return {}, {}
+
+
 @frozen
 class LaunchSite:
     """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
@@ -38,8 +45,7 @@ class LaunchSite:
     ``extents``: arguments that are the block's extent, whatever that is: position → axis.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``shared``: arguments that point into the buffer of an earlier one, by position; ``shared_fields``: of
-    records, by position and name.
+    ``buffers``: gives ``shared`` and ``shared_fields``, which take longest, and are not always asked for.
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
@@ -62,8 +68,7 @@ class LaunchSite:
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
-    shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
-    shared_fields: Mapping[tuple[int, str], SharedBuffer] = field(factory=dict[tuple[int, str], SharedBuffer])
+    buffers: Callable[[], Buffers] = field(default=_no_buffers, eq=False, repr=False)
     block_axes: Extents = (None, None, None)
     left_out: bool = False
     conditions: tuple[str, ...] = ()
@@ -81,6 +86,20 @@ class LaunchSite:
     definitions: Mapping[str, str] = field(factory=dict[str, str])
     scope: str = ""
     sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
+
+    @property
+    def shared(self) -> Mapping[int, SharedBuffer]:
+        """Arguments that point into the buffer of an earlier one, by position."""
+        return self._known_buffers[0]
+
+    @property
+    def shared_fields(self) -> Mapping[tuple[int, str], SharedBuffer]:
+        """The same of pointers in records, by position and name."""
+        return self._known_buffers[1]
+
+    @cached_property
+    def _known_buffers(self) -> Buffers:
+        return self.buffers()
 
     @cached_property
     def facts(self) -> str:

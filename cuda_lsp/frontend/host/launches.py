@@ -49,7 +49,7 @@ from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.kernel_variables import KernelVariables
 from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
-from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launch_site import Buffers, LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed, unknown_name
@@ -327,7 +327,6 @@ class _Reader:
         grid, block, shared = (*launch.configuration, None, None, None)[:3]
         block_axes = constants.known_extents(block, at, given) if block is not None else UNKNOWN
         grid_axes = constants.known_extents(grid, at, given) if grid is not None else UNKNOWN
-        shared_arguments, shared_fields = self._shared(launch, at)
         return LaunchSite(
             kernel=launch.kernel,
             template_arguments=self._evaluated(launch.template_arguments, at, given),
@@ -347,8 +346,7 @@ class _Reader:
             made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
             conditions=self._conditions(launch, at, given.taken),
-            shared=shared_arguments,
-            shared_fields=shared_fields,
+            buffers=lambda: self._shared(launch, at),
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
@@ -419,9 +417,7 @@ class _Reader:
             (pointed, at, *launch.arguments), lambda: pointed(self._file.pointers, launch.arguments, at)
         )
 
-    def _shared(
-        self, launch: Written, at: int
-    ) -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
+    def _shared(self, launch: Written, at: int) -> Buffers:
         constants = self._file.constants
 
         pointers = self._file.pointers
@@ -442,7 +438,7 @@ class _Reader:
             way = pieces_of(units, lambda text: constants.integer(text, at), arguments, at)
             return refined(found, way) if way is not None else found
 
-        def told() -> tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]:
+        def told() -> Buffers:
             fields = record_fields(pointers, self._file.fields, launch.arguments, at)
             every = (*launch.arguments, *(field.text for field in fields))
             found = buffers(
