@@ -271,6 +271,9 @@ MOST_SUBSTITUTIONS = 4
 MOST_TABLE = 1 << 15
 """Threads of a block, times rounds of their loops, whose addresses are compared one by one."""
 
+MOST_ROUNDS_IN_COMMON = 1 << 12
+"""Of loops that both threads are in, until conditions leave fewer: two strides of 32 bits have 1,024."""
+
 TABLE_INSTRUCTIONS = 60
 """What a table counts as, and how many of its lines count as one more: NumPy makes them at once."""
 
