@@ -502,6 +502,12 @@ POLL_S = 0.02
 SOLVER_BYTES = 2 << 30
 """Of data of a solver process: its own, whatever the process that starts it may use."""
 
+LARGE_PIECE = 32 << 20
+"""Of memory, that comes from the system by itself and goes back at once: as large as glibc lets it be."""
+
+KEPT_FREE = 256 << 20
+"""Bytes that a process of the solver keeps for its next question."""
+
 Z3_MEBIBYTES = 1024
 """Beyond it Z3 gives up by itself, and says so."""
 
