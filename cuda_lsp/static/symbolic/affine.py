@@ -9,7 +9,7 @@ coordinates differs between different threads (Banerjee-style independence tests
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
@@ -261,17 +261,30 @@ def _below_multiples(difference: Term, guards: Term) -> Iterator[Term | None]:
     """
     sums = t.monomials(difference)
     constant = sums.get((), 0)
-    factors = sorted({abs(c) for m, c in sums.items() if m} - {1})
-    bounds = t.bounds_of(guards) if factors else {}
-    for factor in factors:
+    for factor in sorted({abs(c) for m, c in sums.items() if m} - {1}):
         rest = {m: c for m, c in sums.items() if m and c % factor}
-        low, high = t.interval_of(rest, bounds)
-        if math.isfinite(low) and math.isfinite(high):
+        low, high = t.interval_of(rest, {})
+        if not (math.isfinite(low) and math.isfinite(high)):
+            continue
+        first = -(-(int(low) + constant) // factor) * factor
+        if first <= high + constant and constant % factor:  # else it reaches 0, whatever the guards say
+            low, high = t.interval_of(rest, _limits(guards, rest))
             first = -(-(int(low) + constant) // factor) * factor
-            if first > high + constant:
-                yield None
-            elif first + factor > high + constant:
-                yield t.add(t.from_monomials(rest), t.const(constant - first))
+        if first > high + constant:
+            yield None
+        elif first + factor > high + constant:
+            yield t.add(t.from_monomials(rest), t.const(constant - first))
+
+
+def _limits(guards: Term, sums: Iterable[t.Monomial]) -> dict[Term, tuple[float, float]]:
+    """Intervals of what the sum is made of, where conditions compare that with numbers."""
+    known = {atom: (atom.lo, atom.hi) for atoms in sums for atom in atoms}
+    for condition in t.conjuncts(guards):
+        about = condition.args[0].parts if condition.op is Op.LE else ()
+        if len(about) == 1 and about[0] in known:
+            (low, high), told = known[about[0]], t.bounds_of(condition).get(about[0], known[about[0]])
+            known[about[0]] = max(low, told[0]), min(high, told[1])
+    return known
 
 
 def _injective(difference: Term, relation: Relation, axes: Mapping[Axis, Term]) -> bool:
