@@ -271,6 +271,9 @@ MOST_SUBSTITUTIONS = 4
 MOST_TABLE = 1 << 15
 """Threads of a block, times rounds of their loops, whose addresses are compared one by one."""
 
+MOST_ROUNDS_IN_COMMON = 1 << 12
+"""Of loops that both threads are in, until conditions leave fewer: two strides of 32 bits have 1,024."""
+
 TABLE_INSTRUCTIONS = 60
 """What a table counts as, and how many of its lines count as one more: NumPy makes them at once."""
 
@@ -498,6 +501,12 @@ POLL_S = 0.02
 
 SOLVER_BYTES = 2 << 30
 """Of data of a solver process: its own, whatever the process that starts it may use."""
+
+LARGE_PIECE = 32 << 20
+"""Of memory, that comes from the system by itself and goes back at once: as large as glibc lets it be."""
+
+KEPT_FREE = 256 << 20
+"""Bytes that a process of the solver keeps for its next question."""
 
 Z3_MEBIBYTES = 1024
 """Beyond it Z3 gives up by itself, and says so."""

@@ -107,3 +107,17 @@ def test_messages_show_c_like_text():
     assert t.show(t.lt(X, Y)) == "x < y"
     assert t.show(t.le(X, t.const(3))) == "x <= 3"
     assert t.show(t.add(t.scale(X, 2), t.ONE)) == "2*x + 1"
+
+
+@examples(100)
+@given(st.integers(0, 4), st.integers(-4, 4), st.integers(-3, 3), st.sampled_from(("&", "%", "mod")), VALUES)
+def test_a_sum_is_no_less_than_with_numbers_for_parts_of_them(times, less, others, op, values):
+    number = t.add(t.scale(Y, 3), Z)
+    part = {
+        "&": lambda: t.bit_and(number, X), "%": lambda: t.remainder(number, Z),
+        "mod": lambda: t.floor_mod(number, 7),
+    }[op]()  # fmt: skip
+    term = t.add(t.scale(number, times), t.scale(part, less), t.scale(X, others))
+    assert term.lo <= at(term, values).value <= term.hi
+    if less <= 0 <= times + less and not others:
+        assert term.lo >= 0

@@ -31,6 +31,7 @@ from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.copies import endless_copies, own_copies
 from cuda_lsp.static.solver.exits import missed_by_leavers_only, passed_barriers
+from cuda_lsp.static.solver.heap import keep_memory
 from cuda_lsp.static.solver.owned_rows import within_their_rows
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Query
@@ -58,6 +59,7 @@ def refine_kernel(
 ) -> SolverResult:
     """Decides the kernel for the given launches (best first) with every argument they leave open."""
     with _lock:
+        keep_memory()
         t.begin_afresh()
         forget()
         limits = budget or Budget()

@@ -8,7 +8,8 @@ coordinates differs between different threads (Banerjee-style independence tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
@@ -223,7 +224,10 @@ def refuted(p: Problem, axes: Mapping[Axis, Term]) -> bool:
         return True
     if p.overlap is t.TRUE or p.overlap.op is not Op.EQ:
         return False
-    return _injective(p.difference, p.pair.relation, axes)
+    if _injective(p.difference, p.pair.relation, axes):
+        return True
+    below = _below_multiples(p.overlap.args[0], p.guards)
+    return any(rest is None or _injective(rest, p.pair.relation, axes) for rest in below)
 
 
 def _of_one_thread(p: Problem, axes: Mapping[Axis, Term]) -> bool:
@@ -247,6 +251,40 @@ def _only_values(guards: Term) -> Iterator[tuple[Term, int]]:
             least = part.op is Op.LE and factor > 0 and atom.lo == value
             if least or (part.op is Op.EQ and value * factor == -constant):
                 yield atom, value
+
+
+def _below_multiples(difference: Term, guards: Term) -> Iterator[Term | None]:
+    """What is 0 as well where the difference is: what it has besides multiples of one of its factors.
+
+    ``1024*(k - l) + x - y`` is 0 where ``x - y`` is a multiple of 1024, and of those it may reach 0 alone.
+    None: it reaches none (``x - y + 512``), as far as it goes where the ``guards`` hold.
+    """
+    sums = t.monomials(difference)
+    constant = sums.get((), 0)
+    for factor in sorted({abs(c) for m, c in sums.items() if m} - {1}):
+        rest = {m: c for m, c in sums.items() if m and c % factor}
+        low, high = t.interval_of(rest, {})
+        if not (math.isfinite(low) and math.isfinite(high)):
+            continue
+        first = -(-(int(low) + constant) // factor) * factor
+        if first <= high + constant and constant % factor:  # else it reaches 0, whatever the guards say
+            low, high = t.interval_of(rest, _limits(guards, rest))
+            first = -(-(int(low) + constant) // factor) * factor
+        if first > high + constant:
+            yield None
+        elif first + factor > high + constant:
+            yield t.add(t.from_monomials(rest), t.const(constant - first))
+
+
+def _limits(guards: Term, sums: Iterable[t.Monomial]) -> dict[Term, tuple[float, float]]:
+    """Intervals of what the sum is made of, where conditions compare that with numbers."""
+    known = {atom: (atom.lo, atom.hi) for atoms in sums for atom in atoms}
+    for condition in t.conjuncts(guards):
+        about = condition.args[0].parts if condition.op is Op.LE else ()
+        if len(about) == 1 and about[0] in known:
+            (low, high), told = known[about[0]], t.bounds_of(condition).get(about[0], known[about[0]])
+            known[about[0]] = max(low, told[0]), min(high, told[1])
+    return known
 
 
 def _injective(difference: Term, relation: Relation, axes: Mapping[Axis, Term]) -> bool:

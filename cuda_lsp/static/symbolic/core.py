@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cuda_lsp.static.work import DONE
@@ -220,6 +220,29 @@ def monomial_range(atoms: Monomial) -> tuple[float, float]:
     return bounds
 
 
+_NO_MORE = frozenset({Op.BAND, Op.REM, Op.FLOOR_MOD})
+"""What is made of a number that is not negative is no more than it: some of its bits, a remainder."""
+
+
+def _least_beside_parts(items: Iterable[tuple[Monomial, int]]) -> float:
+    """What a sum is at least where numbers are taken for parts of them: 0 of ``x - x % d``."""
+    sums = dict(items)
+    parts = [(m, c) for m, c in items if c < 0 and len(m) == 1 and m[0].op in _NO_MORE]
+    for atoms, factor in parts:
+        whole = _whole_of(atoms[0], sums)
+        if whole is not None:
+            del sums[atoms]
+            for other, times in monomials(whole).items():
+                sums[other] = sums.get(other, 0) + factor * times
+    return range_of_sum(sums, lambda atom: (atom.lo, atom.hi))[0] if parts else -INFINITY
+
+
+def _whole_of(part: Term, sums: Mapping[Monomial, int]) -> Term | None:
+    """A number that the part is no more than, and that the sum has as well."""
+    wholes = part.parts if part.op is Op.BAND else part.parts[:1]
+    return next((x for x in wholes if x.lo >= 0 and monomials(x).keys() & sums.keys()), None)
+
+
 def from_monomials(sums: Mapping[Monomial, int]) -> Term:
     """The polynomial with these coefficients."""
     items = [(m, c) for m, c in sums.items() if c]
@@ -241,6 +264,7 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
         else:
             low, high = range_times(monomial_range(atoms), (factor, factor))
         lo, hi = (lo + low, hi + high) if factor > 0 or len(atoms) != 1 else (lo + high, hi + low)
+    lo = max(lo, _least_beside_parts(items)) if lo < 0 else lo
     parts = tuple(dict.fromkeys(atom for atoms, _ in items for atom in atoms))
     exact = (int(lo) if math.isfinite(lo) else lo, int(hi) if math.isfinite(hi) else hi)
     return intern(Op.SUM, (tuple(items),), parts, *exact)

@@ -13,6 +13,7 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 
 Column = NDArray[Any]  # int64, or bool of a condition
 _INT64 = Int(64, True)
+_MOST_WRAPPED_BITS = 32
 _MOST = 1 << 62
 """Of a term: sums and products of 64 bits that wrap on their way are right where they end."""
 
@@ -67,6 +68,10 @@ def _made(term: Term, done: dict[Term, Column], length: int) -> Column:
         return np.choose(values[0], (values[2], values[1]))
     if op in (Op.DIV, Op.REM):
         return _divided(op, values[0], values[1])
+    if op is Op.WRAP:
+        return _wrapped(values[0], args[1], term.lo)
+    if op is Op.POWER:
+        return _power(values[0], args[1], np.maximum(values[2], 0), growing=args[3])
     if op in _OF_ONE:
         return _OF_ONE[op](values[0])
     if op in _OF_TWO and not (isinstance(values[1], int) and values[1] > _MOST):
@@ -80,6 +85,21 @@ def _divided(op: Op, a: Column, b: Column) -> Column:
         raise _Unknown  # what is divided by 0 has no value
     quotient = np.sign(a) * np.sign(b) * (abs(a) // abs(b))
     return quotient if op is Op.DIV else a - quotient * b
+
+
+def _wrapped(a: Column, bits: int, least: float) -> Column:
+    """Modulo ``2**bits``, from the least number of the type on."""
+    if bits > _MOST_WRAPPED_BITS:
+        raise _Unknown
+    return (a - int(least)) % (1 << bits) + int(least)
+
+
+def _power(start: Column, factor: int, exponent: Column, *, growing: bool) -> Column:
+    """``start * factor**exponent``, or divided by it; ``exponent`` is not negative."""
+    if not factor ** int(exponent.max(initial=0)) <= _MOST:
+        raise _Unknown
+    amount: Column = np.power(np.int64(factor), exponent)
+    return start * amount if growing else start // amount
 
 
 _OF_ONE: Mapping[Op, Callable[[Column], Column]] = {

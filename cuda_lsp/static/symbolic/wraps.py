@@ -16,6 +16,7 @@ from cuda_lsp.static.symbolic.core import (
     Op,
     Term,
     const,
+    from_monomials,
     monomials,
     mul,
     range_of_sum,
@@ -160,6 +161,6 @@ def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Ter
         times = {-sums.get(m, 0) // c for m, c in below.items() if m and c > 0 and sums.get(m, 0) % c == 0}
         for k in times:
             rest = {m: sums.get(m, 0) + k * below.get(m, 0) for m in {**sums, **below}}
-            if k > 0 and interval_of(rest, known)[0] >= 0:
+            if k > 0 and (interval_of(rest, known)[0] >= 0 or from_monomials(rest).lo >= 0):
                 return True
     return False

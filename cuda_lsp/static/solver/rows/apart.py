@@ -39,10 +39,8 @@ class Rows:
     def _meeting(self, pitch: Pitch) -> Term:
         """The two accesses lie in one row and column of the pitch's rows, which do not overlap.
 
-        Where one pitch is all that was guessed, with what their threads' numbers say.
+        With what their threads' numbers say, whose digits these may be.
         """
-        if len(pitch.levels) > 1:
-            return self._formula(pitch.rows, pitch.equal)
         if self._different is None:
             self._different = t.and_(*self._different_numbers())
         return self._formula(pitch.rows, pitch.equal, self._different)

@@ -23,6 +23,7 @@ from cuda_lsp.static.solver.tactics import (
     one_to_one,
     overflow,
     plain,
+    quotients,
     reached,
     rising,
     rows,
@@ -41,9 +42,13 @@ _OF_ADDRESSES: tuple[Tactic, ...] = (
     rows.apart,  # rows and columns, known, assumed, as stated
 )
 
+_OF_REMAINDERS: tuple[Tactic, ...] = (digits.differ,)
+
 _IN_EACH_CASE = cases.in_each(_OF_ADDRESSES)
 
 _CHEAP: tuple[Tactic, ...] = (
+    masks.as_remainders(_OF_REMAINDERS),  # of sizes that are masks
+    quotients.one_after_the_other(_OF_ADDRESSES),
     *_OF_ADDRESSES[:-1],
     _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
     rows.apart,

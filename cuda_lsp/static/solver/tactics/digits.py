@@ -8,10 +8,11 @@ from cuda_lsp.ir.program import BID
 from cuda_lsp.static.solver.query import is_linear
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
-from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.sizes import FIRST, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS

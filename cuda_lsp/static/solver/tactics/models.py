@@ -15,7 +15,6 @@ from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics import plain
 from cuda_lsp.static.solver.tactics.meetings import positive
 from cuda_lsp.static.solver.tactics.pair import (
-    ROUND,
     Answer,
     GaveUp,
     OpenPair,
@@ -27,6 +26,7 @@ from cuda_lsp.static.solver.tactics.pair import (
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.intervals import barriers
+from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 

@@ -14,8 +14,9 @@ from cuda_lsp.ir.program import GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows, threads
-from cuda_lsp.static.solver.tactics.pair import ROUND, OpenPair, Proved, first_answer
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.sizes import SHARED, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told

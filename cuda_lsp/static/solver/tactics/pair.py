@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from attrs import define, field, frozen
@@ -16,9 +15,6 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import Sites
 from cuda_lsp.static.symbolic.terms import Term
-
-ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
-"""Terms that count rounds of loops: iterators, and how often a loop runs."""
 
 
 @frozen

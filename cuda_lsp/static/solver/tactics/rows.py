@@ -6,6 +6,7 @@ from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.solver.rows.apart import Rows, granted
 from cuda_lsp.static.solver.rows.pitch import Pitch, first_row_of, pitches_of
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
+from cuda_lsp.static.solver.tactics.masks import masking
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved
 from cuda_lsp.static.symbolic.terms import Op
 
@@ -19,6 +20,8 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
     sizes_too = launch is not None
     grid_known = launch is not None and launch.grid is not None and not launch.assumed
     pitches = pitches_of(p, query.summary, query.where.free, grid_known=grid_known)
+    masks = masking(*p.offsets)  # whose rows are what is masked, and no arrays
+    pitches = [pitch for pitch in pitches if masks.isdisjoint(pitch.parameters)]
     refuting: list[Pitch] = []
     for pitch in rows.refuting(pitches, sizes_too):
         if not pitch.sizes and rows.hold(pitch, lightly=True):
