@@ -54,6 +54,7 @@ _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 _TYPES: tuple[tuple[str, str], ...] = (
     (r"bits?_|.*_bits?(?:_|$)|.*mask|u_?int|unsigned|word", "unsigned"),
     (r"ind(?:ex|ice)|idx|.*_(?:index|idx)_?t?$|offset|size_?t?$|int(?:eger)?_?t?$|count|label", "int"),
+    (r".*(?:stride|pitch|step)s?(?:_?t(?:ype)?)?$", "int"),
 )
 
 # What a template parameter is called → a usual value; first match wins.
