@@ -60,6 +60,7 @@ from cuda_lsp.frontend.left_out import left_out
 from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
+from cuda_lsp.frontend.own_names import redefined, renaming
 from cuda_lsp.frontend.parse_problems import (
     Problems,
     errors_within,
@@ -86,8 +87,8 @@ _KEPT_SITES = 2  # texts before the last one whose launches are remembered
 _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that clang made of the headers
 _OF_A_READING = (
     "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
-    "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites", "_elsewhere",
-    "_mentioned", "_surroundings", "_environment", "_failure", "_understood",
+    "_own_names", "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites",
+    "_elsewhere", "_mentioned", "_surroundings", "_environment", "_failure", "_understood",
 )  # fmt: skip
 """What reading a text with some guesses comes to."""
 
@@ -104,6 +105,7 @@ class Translation:
         self._unit: Any = None
         self._readable = Readable(b"")
         self._escaped: frozenset[str] = frozenset()  # files whose assembly names registers as nvcc has it
+        self._own_names: frozenset[str] = frozenset()  # of ours, that the program defines itself
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._sites_of: tuple[tuple[str, tuple[LaunchSite, ...]], ...] = ()  # of the last texts, newest first
@@ -380,7 +382,7 @@ class Translation:
         buffers = self._with_escaped_registers(buffers)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
-        arguments = (*self.guessed.flags(self.path), *self._readable.flags)
+        arguments = (*self.guessed.flags(self.path), *self._readable.flags, *renaming(self._own_names))
         unit, self._unit, self._ast = self._unit, None, None
         try:
             self._unit = clang_unit.read(unit, self._around, arguments, buffers, parsing)
@@ -416,14 +418,16 @@ class Translation:
         return not refusal
 
     def _revise(self) -> bool:
-        """Whether the text must be parsed again: other arguments of templates are wanted, or some of its
-        assembly is spelt as clang does not have it."""
+        """Whether the text must be parsed again: other arguments of templates are wanted, some of its
+        assembly is spelt as clang does not have it, or it has names that are ours."""
         ast, guesses = self._ast, self._guesses
         self._outside_is_new = False
         errors = [(str(self.path), p.message) for p in self._problems.main]
-        misread = complained((*errors, *((p.path, p.message) for p in self._problems.headers)))
-        if not misread <= self._escaped:
+        errors += [(p.path, p.message) for p in self._problems.headers]
+        misread, own = complained(errors), redefined(message for _, message in errors)
+        if not misread <= self._escaped or not own <= self._own_names:
             self._escaped |= misread
+            self._own_names |= own
             return True
         return ast is not None and guesses.revise(
             ast, self._sources, self._problems, self._source, self._launches_of
