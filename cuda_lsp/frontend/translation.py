@@ -427,6 +427,7 @@ class Translation:
         misread, own = complained(errors), redefined(message for _, message in errors)
         if not misread <= self._escaped or not own <= self._own_names:
             self._escaped |= misread
+            self._unit = self._unit if own <= self._own_names else None  # other flags
             self._own_names |= own
             return True
         return ast is not None and guesses.revise(
