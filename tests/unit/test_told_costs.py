@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,38 @@ __global__ void k(int* d, const int* c, int n) {
     assert "in rounds like `step` == " in found and "left" not in found
     (found,) = messages(text.replace("INDEX", "v += s[threadIdx.x * 2];"), Code.BANK_CONFLICT)
     assert "rounds" not in found
+
+
+SPLIT = """
+// cuda-lsp: launch block=64 grid=4
+__global__ void k(int* d, int* e, int n, int parts, int rows) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int i = t INTO, part = t % parts;
+    if (i >= rows) return;
+    d[PLACE] = e[t];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("into", "place", "named"),
+    [
+        ("/ parts", "part * n + i", {"n", "parts"}),
+        ("/ parts", "part * n", {"n", "parts"}),
+        ("& (parts - 1)", "i * n", {"n", "parts"}),
+        ("+ parts", "t * n + i", {"n"}),
+        ("/ parts", "t * n + rows", {"n"}),
+    ],
+)
+def test_sizes_that_cut_the_index_of_a_thread_are_told(into: str, place: str, named: set[str]):
+    text = SPLIT.replace("INTO", into).replace("PLACE", place)
+    (found,) = messages(text, Code.UNCOALESCED_ACCESS)
+    assert set(re.findall(r"(\w+) = \d", found)) == named
+
+
+def test_sizes_that_cut_an_index_come_first_where_there_is_no_room_for_all():
+    text = SPLIT.replace("INTO", "/ parts").replace("PLACE", "part * n + i")
+    for name in ("d", "t", "n", "parts"):
+        text = re.sub(rf"\b{name}\b", f"{name}_of_a_rather_long_name", text)
+    (found,) = messages(text, Code.UNCOALESCED_ACCESS)
+    assert "parts_of_a_rather_long_name = " in found and len(found) < 160

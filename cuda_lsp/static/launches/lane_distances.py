@@ -18,28 +18,41 @@ from cuda_lsp.model import Site
 
 _OF_THREADS = frozenset({*TID, Axis.LANE})
 _SUMS = frozenset({BinaryOp.ADD, BinaryOp.SUB})
+_CUTTING = frozenset({BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHR, BinaryOp.BAND})
 
 
 @frozen
 class _Part:
-    """Of an expression: whether lanes differ in it, its parameters, and those that say by how much."""
+    """Of an expression: whether lanes differ in it, its parameters, and those that say by how much.
+
+    ``divisors``: those among the latter that cut what lanes differ in: they say which lanes lie in one row.
+    """
 
     varies: bool = False
     parameters: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
+    divisors: frozenset[str] = frozenset()
 
     def __or__(self, other: _Part) -> _Part:
         return _Part(
-            self.varies or other.varies, self.parameters | other.parameters, self.factors | other.factors
+            self.varies or other.varies,
+            self.parameters | other.parameters,
+            self.factors | other.factors,
+            self.divisors | other.divisors,
         )
 
 
-def between_lanes(kernel: Kernel, site: Site) -> frozenset[str]:
-    """The integer parameters that addresses at a place are multiplied by, or cut with, lane by lane."""
+def between_lanes(kernel: Kernel, site: Site) -> tuple[frozenset[str], frozenset[str]]:
+    """The integer parameters that addresses at a place are multiplied by, or cut with, lane by lane.
+
+    All of them, and those that cut.
+    """
     found = _Values()
     found.collect(kernel.body, site, ())
     reader = _Reader(found.made, {p: p.name for p in kernel.params if isinstance(p.type, Int)})
-    return frozenset[str]().union(*(reader.part(pointer).factors for pointer in found.pointers))
+    parts = [reader.part(pointer) for pointer in found.pointers]
+    nothing = frozenset[str]()
+    return nothing.union(*(part.factors for part in parts)), nothing.union(*(part.divisors for part in parts))
 
 
 def counters_between_lanes(kernel: Kernel, site: Site, counters: Collection[str]) -> frozenset[str]:
@@ -93,8 +106,7 @@ class _Reader:
             total |= part
         if isinstance(e, ir.Select) and total.varies:
             return total | _Part(factors=self.part(e.condition).parameters)
-        multiplies = isinstance(e, ir.Binary) and e.op not in _SUMS
-        if not multiplies or not total.varies:
+        if not isinstance(e, ir.Binary) or e.op in _SUMS or not total.varies:
             return total
         one, other = parts
         beside = frozenset[str]()
@@ -102,7 +114,8 @@ class _Reader:
             beside |= other.parameters
         if other.varies:
             beside |= one.parameters
-        return total | _Part(factors=beside)
+        cuts = e.op in _CUTTING and one.varies
+        return total | _Part(factors=beside, divisors=other.parameters if cuts else frozenset())
 
     def _variable(self, var: Var) -> _Part:
         if var not in self.known:
