@@ -131,6 +131,9 @@ FEW_PAIRS = 4
 EARLY_ROUNDS = 3
 """Of loops, that are replayed at once."""
 
+MOST_ROUNDS_TOLD = 256
+"""Rounds of loops that a conflict's round is compared with."""
+
 MOST_CONDITIONS = 2
 """Comparisons of one condition: people read no more."""
 

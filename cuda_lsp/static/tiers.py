@@ -389,9 +389,13 @@ def _with_deciding_values(
 
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
-        named = between_lanes(kernel, finding.site)
+        named, divisors = between_lanes(kernel, finding.site)
         values = tuple((name, value) for name, value in example.values if name in named)
-        values = tuple(each for each in values if each[1] == finding.apart) or values
+        if any(value == finding.apart for _, value in values):
+            values = tuple(each for each in values if each[1] == finding.apart or each[0] in divisors)
+        values = tuple(
+            sorted(values, key=lambda each: each[0] not in divisors)
+        )  # told if there is room for one
         return finding.needing(Example(values, sampled=True)) if values else finding
     if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))

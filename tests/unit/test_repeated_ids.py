@@ -49,3 +49,32 @@ def test_a_scatter_asks_whether_an_id_stands_twice(body: str) -> None:
 )
 def test_what_unlike_ids_do_not_keep_apart_asks_for_more(body: str) -> None:
     assert any(reason != "whether `id` holds a number twice" for reason in reasons(body))
+
+
+TABLE = """
+__global__ void k(float** lists, const int* list, const int* at, const float* in, int n, int width) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    {body}
+}}
+"""
+BOTH = "the contents of `list` and `at`"
+TWICE = "whether `at` holds a number twice"
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ("float* p = lists[list[i]]; p[at[i]] = in[i];", {BOTH}),
+        ("lists[list[i]][at[i] / 2] = in[i];", {BOTH}),
+        ("int b = blockIdx.x; lists[list[b]][at[b] * width + threadIdx.x] = in[i];", {BOTH}),
+        ("float* p = lists[3]; p[at[i]] = in[i];", {TWICE}),
+        ("float* p = lists[list[0]]; p[at[i]] = in[i];", {"the contents of `at`"}),
+        ("lists[0][list[i] * width + at[i]] = in[i];", {BOTH}),
+        ("if (list[i] > 3) lists[0][at[i]] = in[i];", {TWICE}),
+    ],
+)
+def test_where_several_arrays_lead_somewhere_all_of_them_decide(body: str, asked: set[str]) -> None:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    result = refine_kernel(lowered(TABLE.format(body=body)), [launch], GpuModel("test", (9, 0)))
+    assert {reason.partition("): ")[2] or reason for reason in result.reasons} == asked

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
 
 from cuda_lsp.config import Settings
 from cuda_lsp.model import Code, Severity
@@ -118,3 +121,92 @@ def test_sizes_that_move_all_lanes_alike_are_not_told():
         Code.UNCOALESCED_ACCESS,
     )
     assert "pitch = " in found and "n = " not in found
+
+
+ROUNDS = """
+// cuda-lsp: launch block=64 grid=1
+__global__ void k(int* d, const int* c, int n) {
+    __shared__ int s[4096];
+    int v = 0, mask = 0, last = 0;
+    for (int tile = 0; tile < n; tile++) {
+        mask |= 1 << tile;
+        if (c[tile] != -1) d[tile] = mask;
+        s[threadIdx.x] = s[threadIdx.x + 64] = s[threadIdx.x + 128] = s[threadIdx.x + 192] = 0;
+        __syncthreads();
+        for (int j = 0; j < 4; j++) {
+            int twice = j * 2;
+            BODY
+        }
+        __syncthreads();
+    }
+    d[threadIdx.x] = v;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "rounds"),
+    [
+        ("v += s[threadIdx.x * 8 + j];", ""),
+        ("v += s[threadIdx.x * 8 + j + tile];", ""),
+        ("v += s[threadIdx.x * j + tile];", "in rounds like `j` == 2;"),
+        ("v += s[threadIdx.x * twice];", "in rounds like `j` == 2;"),
+        ("if (threadIdx.x < twice * 4) v += s[threadIdx.x * 8];", "in rounds like `j` == 3;"),
+        ("if (j == 2) continue; v += s[threadIdx.x * 8];", ""),
+        ("int at = 0; if (j == 1) at = 8; v += s[threadIdx.x * at];", "in rounds like `j` == 1;"),
+    ],
+)
+def test_only_rounds_that_tell_conflicts_from_none_are_named(body: str, rounds: str):
+    (found,) = messages(ROUNDS.replace("BODY", body), Code.BANK_CONFLICT)
+    assert rounds in found if rounds else "rounds" not in found
+
+
+def test_a_counter_that_data_bound_is_named_where_the_address_hangs_on_it():
+    text = """
+// cuda-lsp: launch block=64 grid=1
+__global__ void k(int* d, const int* c, int n) {
+    __shared__ int s[4096];
+    int v = 0, left = 9;
+    for (int step = 1; step < n; step *= 2) { left -= 2; INDEX }
+    d[threadIdx.x] = v;
+}
+"""
+    (found,) = messages(text.replace("INDEX", "v += s[threadIdx.x * step * 2];"), Code.BANK_CONFLICT)
+    assert "in rounds like `step` == " in found and "left" not in found
+    (found,) = messages(text.replace("INDEX", "v += s[threadIdx.x * 2];"), Code.BANK_CONFLICT)
+    assert "rounds" not in found
+
+
+SPLIT = """
+// cuda-lsp: launch block=64 grid=4
+__global__ void k(int* d, int* e, int n, int parts, int rows) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int i = t INTO, part = t % parts;
+    if (i >= rows) return;
+    d[PLACE] = e[t];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("into", "place", "named"),
+    [
+        ("/ parts", "part * n + i", {"n", "parts"}),
+        ("/ parts", "part * n", {"n", "parts"}),
+        ("& (parts - 1)", "i * n", {"n", "parts"}),
+        ("+ parts", "t * n + i", {"n"}),
+        ("/ parts", "t * n + rows", {"n"}),
+    ],
+)
+def test_sizes_that_cut_the_index_of_a_thread_are_told(into: str, place: str, named: set[str]):
+    text = SPLIT.replace("INTO", into).replace("PLACE", place)
+    (found,) = messages(text, Code.UNCOALESCED_ACCESS)
+    assert set(re.findall(r"(\w+) = \d", found)) == named
+
+
+def test_sizes_that_cut_an_index_come_first_where_there_is_no_room_for_all():
+    text = SPLIT.replace("INTO", "/ parts").replace("PLACE", "part * n + i")
+    for name in ("d", "t", "n", "parts"):
+        text = re.sub(rf"\b{name}\b", f"{name}_of_a_rather_long_name", text)
+    (found,) = messages(text, Code.UNCOALESCED_ACCESS)
+    assert "parts_of_a_rather_long_name = " in found and len(found) < 160

@@ -7,8 +7,7 @@ no report.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.launches.lane_distances import counters_between_lanes
 from cuda_lsp.wavefronts import (
     Touch,
     WarpPicture,
@@ -140,9 +140,8 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     how: dict[str, Any] = {
         "load": not accesses[0].mode.writes, "banks": gpu.banks, "bank_bytes": gpu.bank_bytes,
     }  # fmt: skip
-    least, dearest = math.inf, (accesses[0], 0)
+    dearest, costs = (accesses[0], 0), dict[_Round, int]()
     total, count, ways, atomic = 0, 0, 1, 1
-    executed = set[tuple[int, int]]()
     for size in sorted({a.size for a in accesses}):
         members = [a for a in accesses if a.size == size]
         rows = [_rows(a, trace.threads, gpu.warp_size) for a in members]
@@ -164,8 +163,8 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         top = cost.dearest
         wavefronts, ideal = int(cost.wavefronts[top]), int(cost.ideal[top])
         rank = (wavefronts - ideal, wavefronts)
-        executed |= set(rounds)
-        least = min(least, *_by_round(rounds, cost.wavefronts).values())
+        for (member, n), wavefronts_there in zip(rounds, cost.wavefronts.tolist(), strict=True):
+            costs[members[member], n] = max(costs.get((members[member], n), 0), wavefronts_there)
         if worst is None or rank > worst[0]:
             dearest = members[rounds[top][0]], rounds[top][1]
             histogram = tuple(int(n) for n in cost.histogram[top])
@@ -181,17 +180,40 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
     sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
-    others = least < report.wavefronts or len(executed) == 1 or any(a.decided for a in accesses)
-    round = _counters(*dearest) if others else {}
+    round = _told_round(trace, dearest, costs, any(a.decided for a in accesses)) if shared is not None else {}
     return SiteBanks(found.site, found.mode, report, sure, found, round, shared)
 
 
-def _by_round(rounds: list[tuple[int, int]], wavefronts: Lanes) -> dict[tuple[int, int], int]:
-    """The dearest warp of each round."""
-    found: dict[tuple[int, int], int] = {}
-    for round, cost in zip(rounds, wavefronts.tolist(), strict=True):
-        found[round] = max(found.get(round, 0), cost)
-    return found
+_Round = tuple[Access, int]
+"""An access, and which of the rounds that it stands for."""
+
+
+def _told_round(trace: Trace, dearest: _Round, costs: Mapping[_Round, int], unseen: bool) -> dict[str, int]:
+    """What counters tell a round with the conflict from those without.
+
+    ``unseen``: there are rounds that were not executed. Of those the counters tell that had no other number,
+    where it is by these that lanes lie apart.
+    """
+    told = _counters(*dearest)
+    if not told:
+        return {}
+    deciding = counters_between_lanes(trace.kernel, dearest[0].site, told.keys())
+    cheap = [r for r, cost in costs.items() if cost < costs[dearest]][: budgets.MOST_ROUNDS_TOLD]
+    alike = [_counters(*r) for r in cheap]
+    found = dict(told)
+    for name in sorted(told, key=lambda name: name in deciding):
+        fewer = {n: value for n, value in found.items() if n != name}
+        if _agreeing(alike, fewer) <= _agreeing(alike, found):
+            found = fewer
+    if cheap or not (unseen or len(costs) == 1):
+        return found
+    others = [_counters(*r) for r in list(costs)[: budgets.MOST_ROUNDS_TOLD]]
+    return {n: told[n] for n in told if n in deciding and all(o.get(n) == told[n] for o in others)}
+
+
+def _agreeing(rounds: Sequence[Mapping[str, int]], with_: Mapping[str, int]) -> int:
+    """How many rounds have these numbers."""
+    return sum(all(r.get(name) == value for name, value in with_.items()) for r in rounds)
 
 
 def _counters(a: Access, round: int) -> dict[str, int]:

@@ -6,7 +6,7 @@ Nothing decides by reading them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from cuda_lsp.ir.program import STRETCH, Array
 from cuda_lsp.ir.types import Float, Int
@@ -181,14 +181,25 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     for missing in _BRIEFLY.values():
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
+    if len(shortened) > LONGEST:
+        shortened = shortened.replace(_SECTORS, _SECTORS_BRIEFLY)
+    if (fitting := _with_short_texts(shortened, texts)) is not None:
+        return fitting
     shortened = _with_fewer_values(shortened)
     for detail in (None, *_DETAILS):
         shortened = shortened if detail is None else detail.sub("", shortened)
-        for width in (LONGEST, *_WIDTHS):
-            fitting = _cut_in_middle(shortened, texts, width)
-            if len(fitting) <= LONGEST:
-                return fitting
+        if (fitting := _with_short_texts(shortened, texts)) is not None:
+            return fitting
     return f"{shortened[: LONGEST - 1]}…"
+
+
+def _with_short_texts(message: str, texts: Sequence[str]) -> str | None:
+    """The message with expressions as long as there is room for; None: there is none for the shortest."""
+    for width in (LONGEST, *_WIDTHS):
+        fitting = _cut_in_middle(message, texts, width)
+        if len(fitting) <= LONGEST:
+            return fitting
+    return None
 
 
 def _with_fewer_values(message: str) -> str:
@@ -223,6 +234,8 @@ _BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same
             _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
             _BETWEEN_BLOCKS: _BETWEEN_BLOCKS, _IN_A_CLUSTER: "no cluster.sync() between"}  # fmt: skip
 """What is missing, in few words, for messages that are too long."""
+_SECTORS = " sectors of 32 bytes "
+_SECTORS_BRIEFLY = " sectors "
 _SAME = " (both write the same value)"
 _SAME_BRIEFLY = " (the same value)"
 

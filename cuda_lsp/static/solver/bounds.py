@@ -13,7 +13,7 @@ from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.solver.condition import needed_condition
+from cuda_lsp.static.solver.limits import sufficient
 from cuda_lsp.static.solver.query import Answer, Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.encode import closure
@@ -51,7 +51,7 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
         yield Diagnosis(
             Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
             f"{words.thread(thread.tid)} reaches {place}, outside its {extent} elements",
-            query.kernel.name, access.site, conditions=needed_condition(formula, query), launch=launch,
+            query.kernel.name, access.site, conditions=sufficient(formula, arguments, query), launch=launch,
             witness=Witness(
                 (thread.tid, thread.tid), None, access.array.name, words.element(access.array, start),
                 values, arguments,

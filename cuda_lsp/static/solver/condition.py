@@ -87,13 +87,13 @@ def worded(
     if not parameters or not of_parameters:
         return needed
     compared = [c for c in of_parameters if isinstance(c, Compared)]
-    if compared == of_parameters and _suffice(compared, parameters, formula, query):
+    if compared == of_parameters and suffice(compared, parameters, formula, query):
         return needed
     example = Example(tuple((name, arguments[name]) for name in sorted(parameters) if name in arguments))
     return (example, *(c for c in needed if c not in of_parameters))
 
 
-def _suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:
+def suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:
     """It happens for the ordinary values that satisfy the condition."""
     tried = 0
     for values in _ordinary(needed, sorted(parameters)):
@@ -133,7 +133,7 @@ def _bounds(
     thresholds = _thresholds(formula, query)
 
     def compared(sign: str, value: int) -> Compared:
-        return Compared(parameter.args[0], sign, value, _extent(value, query))
+        return Compared(parameter.args[0], sign, value, extent_of(value, query))
 
     if needed(t.eq(parameter, t.const(thresholds[0]))):  # of the smallest only: "== 0" is the common one
         yield compared("==", thresholds[0])
@@ -168,7 +168,7 @@ def _thresholds(formula: Term, query: Query) -> list[int]:
     return sorted(found | set(constants[: budgets.MOST_THRESHOLDS]))
 
 
-def _extent(value: int, query: Query) -> Axis | None:
+def extent_of(value: int, query: Query) -> Axis | None:
     """The extent of the launch that the number is."""
     known = ((axis, query.where.axes[axis]) for axis in (*BDIM, *GDIM))
     return next((axis for axis, term in known if term.is_const and term.value == value > 1), None)

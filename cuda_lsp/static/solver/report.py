@@ -30,7 +30,7 @@ from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed,
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Query, is_linear
-from cuda_lsp.static.solver.repeats import repeated_in
+from cuda_lsp.static.solver.repeats import asked_of_contents
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
@@ -199,7 +199,7 @@ def _diagnosis(
             names = sorted({x.args[0] for x in parameters} & arguments.keys())
             conditions = (c.Example(tuple((n, arguments[n]) for n in names)),) if names else ()
     if status is Status.POSSIBLE and isinstance(doubt, c.OnData) and not query.summary.locks:
-        doubt = repeated_in(p, facts, query) or doubt
+        doubt = asked_of_contents(p, facts, query, doubt)
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array
