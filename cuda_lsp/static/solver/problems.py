@@ -55,7 +55,7 @@ def problems(
             continue
         own = rank(where) if relation.same_cluster else None
         copies = Copies(shared_level(relation), told, summary.invariants, own)
-        for pair in pairs(summary, relation, gpu.warp_size, ticketed):
+        for pair in pairs(summary, relation, gpu.warp_size, ticketed, deadline):
             stats.pairs += 1
             if work.now() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")

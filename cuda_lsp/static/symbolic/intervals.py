@@ -10,6 +10,7 @@ Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faia
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
@@ -137,12 +138,16 @@ Ticketed = Callable[[Site, Site], bool]
 
 
 def pairs(
-    summary: Summary, relation: Relation, warp_size: int, ticketed: Ticketed = lambda a, b: False
-) -> list[Pair]:
-    """Every pair of accesses that a barrier does not certainly order. Raises ``TooManyPairs``."""
+    summary: Summary, relation: Relation, warp_size: int, ticketed: Ticketed = lambda a, b: False,
+    deadline: float = math.inf,
+) -> list[Pair]:  # fmt: skip
+    """Every pair of accesses that a barrier does not certainly order.
+
+    Raises ``TooManyPairs``, also when that takes longer than ``deadline`` (of ``work.now``).
+    """
     if relation.lock_step:
         return _same_instruction(summary.events, relation)
-    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached)
+    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached, deadline)
     pairing.process(summary.events, {}, [], True)
     return pairing.found
 
@@ -176,6 +181,7 @@ def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]
 
 
 _COMPARED = 4  # accesses, in the time of an instruction
+_RENAMED = 8  # instructions, in the time in which one is told of other rounds
 
 
 @define
@@ -185,6 +191,7 @@ class _Pairing:
     tainted: frozenset[str]
     ticketed: Ticketed
     reached: frozenset[Array] = frozenset()
+    deadline: float = math.inf
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
     own: list[OwnCopy] = field(factory=list[OwnCopy])
@@ -196,6 +203,8 @@ class _Pairing:
         """Replays ``events``; returns what is open behind them. ``emit_new`` False: only old entries pair."""
         memo: dict[Term, Term] = {}
         for event in events:
+            if work.now() > self.deadline:
+                raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
             if isinstance(event, Access):
                 self._add(event, mapping, memo, opened, emit_new, condition)
             elif isinstance(event, BarrierEvent):
@@ -361,6 +370,7 @@ class _Pairing:
             self.process(loop.events, {**mapping, k: later}, list(survivors), False, far)
 
         at_last = t.replacing({c: t.sub(exit_round, t.ONE)})
+        work.DONE.instructions += _RENAMED * (len(opened) + len(end) + len(survivors))
         result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
         result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in end]
         result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
