@@ -28,7 +28,7 @@ _DETAILS = (
     re.compile(r" \(for example when [^()]*\)"),
 )
 """What goes last of what is told beside the story."""
-_SHOWN = 3  # cells named in a condition
+_SHOWN = 4  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
 
