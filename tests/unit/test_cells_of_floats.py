@@ -60,3 +60,17 @@ def test_a_grid_that_an_argument_tells_is_run() -> None:
 )
 def test_coordinates_atomics_and_reads_accuse_nobody(statement: str) -> None:
     assert checked(statement).verdict is not Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("statement", "condition"),
+    [
+        ("count[(int)(x[i] * 2.f)] = i;", "two elements of `x` give the same integer"),
+        ("if (p[i].x > 0) count[(int)x[i]] = i;", "two elements of `x` give the same integer"),
+        ("count[(int)x[i] * w + (int)p[i].x] = i;", "elements of `x` and `p` give the same integers"),
+    ],
+)
+def test_what_their_numbers_have_to_be_like_is_told(statement: str, condition: str) -> None:
+    (race,) = (f for f in checked(statement).findings if f.status is Status.CONDITIONAL)
+    assert race.condition is not None and race.condition.startswith(condition)
+    assert "certain values" not in race.message

@@ -27,13 +27,15 @@ def array(name: str, number: int, element: Type = INT32) -> Array:
 def test_a_few_cells_are_told_one_by_one() -> None:
     a = array("a", 1)
     assert contents({(a, 8): 7, (a, 0): 0}) == "for example `a[0]` == 0 and `a[2]` == 7"
+    four = {(a, 4 * i): i for i in range(4)}
+    assert contents(four) == "for example `a[0]` == 0 and `a[1]` == 1 and `a[2]` == 2 and `a[3]` == 3"
 
 
 def test_many_cells_that_are_alike_are_told_by_their_array() -> None:
     a, b = array("a", 1), array("b", 2)
     cells = {(a, 4 * i): 3 for i in range(4)} | {(b, 0): 1, (b, 4): 2}
     assert contents(cells) == "for example `a` holds only 3 and `b` holds certain values"
-    assert contents({(b, 4 * i): i for i in range(4)}) == "`b` holds certain values"
+    assert contents({(b, 4 * i): i for i in range(5)}) == "`b` holds certain values"
 
 
 def test_a_record_is_told_by_its_bytes() -> None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import TID, Axis, Kernel, Var
+from cuda_lsp.ir.program import TID, Array, Axis, Kernel, Var
 from cuda_lsp.model import LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
@@ -198,8 +198,7 @@ def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
     if cells:
         yield Contents(tuple(cells.items()))
     elif shown.arrays:
-        arrays = sorted(shown.arrays & flow.arrays_in(decide) or shown.arrays, key=lambda a: a.id)
-        yield SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
+        yield _some_contents(search, shown, decide)
     for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
         yield Branch(site.range.start.line, outcome)
     free = set(free_scalars(search.kernel, search.launch))
@@ -211,3 +210,14 @@ def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
         named = [p.name for p in search.kernel.params if p.name in free and p in decide]
     if named:
         yield Example(tuple((name, shown.inputs.arguments[name]) for name in named))
+
+
+def _some_contents(search: Search, shown: Shown, decide: frozenset[Source]) -> SomeContents:
+    """Of arrays whose contents nobody computed. Floats that say where both go do so by their integers."""
+    flow = search.flow
+    first, second = (flow.at(p.touch.site.range) for p in (shown.first, shown.second))
+    places = [flow.arrays_in(x.address) for x in (*first, *second)]
+    one_place = all(places) and all(flow.into_cells(a, b) for a in first for b in second)
+    leading = frozenset[Array]().union(*places) if one_place else flow.arrays_in(decide)
+    arrays = sorted(shown.arrays & leading or shown.arrays, key=lambda array: array.id)
+    return SomeContents(tuple(dict.fromkeys(array.name for array in arrays)), one_place)

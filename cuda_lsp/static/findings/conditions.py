@@ -48,9 +48,13 @@ class Contents:
 
 @frozen
 class SomeContents:
-    """The arrays hold values that cannot be told in a few words."""
+    """The arrays hold values that cannot be told in a few words.
+
+    ``one_place``: floats of which two threads make the integers that say where they go.
+    """
 
     arrays: tuple[str, ...]
+    one_place: bool = False
 
 
 @frozen

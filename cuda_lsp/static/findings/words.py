@@ -28,7 +28,7 @@ _DETAILS = (
     re.compile(r" \(for example when [^()]*\)"),
 )
 """What goes last of what is told beside the story."""
-_SHOWN = 3  # cells named in a condition
+_SHOWN = 4  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
 
@@ -304,6 +304,10 @@ def _condition(condition: Condition, block: Dim3 | None = None) -> str:
             return "for example " + " and ".join(f"`{name}` == {value}" for name, value in values)
         case c.Contents(cells):
             return _contents(cells)
+        case c.SomeContents((array,), one_place=True):
+            return f"two elements of `{array}` give the same integer"
+        case c.SomeContents(arrays, one_place=True):
+            return f"elements of {_names(arrays)} give the same integers"
         case c.SomeContents(arrays):
             return f"{_names(arrays)} {'holds' if len(arrays) == 1 else 'hold'} certain values"
         case c.Branch(line, holds):
