@@ -130,7 +130,8 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
 
     ``named``: the lanes of the masks, ``(lanes,)``, True: all. CUDA C++ Programming Guide, ``__syncwarp``:
     each that is named and has not exited must execute it, with the same mask. What is doubtful is told of
-    barriers, and not of lane exchanges.
+    barriers, and not of lane exchanges. Where whole warps come or not, of the lanes that may come none misses
+    the others.
     """
     if mask.may is machine.everyone.may and mask.sure:
         return
@@ -139,7 +140,8 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
     if _lanes_missing(machine, clock, s, mask.must, named & ~mask.may, sure=True):
         return
     if not mask.sure and not s.implied and not _is_told(machine, s):
-        _lanes_missing(machine, clock, s, mask.may, named & ~mask.must, sure=False)
+        away = named & ~(mask.must if mask.split else mask.may)
+        _lanes_missing(machine, clock, s, mask.may, away, sure=False)
 
 
 def _is_told(machine: Execution, s: Barrier) -> bool:
