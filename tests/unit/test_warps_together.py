@@ -131,6 +131,7 @@ BROKEN = [
     ("if (t < num && __any_sync(~0u, a[t] > 0)) __syncwarp();", 128),
     ("if (t < num) { if (__any_sync(~0u, a[t] > 0)) __syncwarp(); }", 128),
     ("if (sizes[t / 16]) __syncwarp();", 128),
+    ("if (__any_sync(0xffffu << (t & 16), a[t] > 0)) __syncwarp();", 128),
 ]
 
 
