@@ -155,7 +155,7 @@ def _note_doubt(machine: Execution, s: Barrier, mask: Mask) -> None:
     """
     if mask.sure or _is_told(machine, s) or only_leavers_miss(machine.facts.kernel, s.site):
         return
-    line, reason = s.site.range.start.line, machine.doubt or "data"
+    line, reason = s.site.range.start.line, "data" if mask.doubt is None else mask.doubt.reason
     machine.trace.not_decided(f"line {line}: whether lanes come to `{s.site.text}` depends on {reason}")
 
 
