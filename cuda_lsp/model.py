@@ -122,6 +122,9 @@ class Scope(enum.Enum):
 WARP_SIZE = 32
 """Lanes of a warp, on every GPU so far; languages and masks have it built in."""
 
+FULL_WARP = (1 << WARP_SIZE) - 1
+"""The mask that names all of them."""
+
 MAX_BLOCK_THREADS = 1024
 """Threads of a block that every GPU allows."""
 

@@ -328,6 +328,9 @@ FIRST_ROUNDS = 64
 STRETCH_LANES = 1 << 18
 """Lanes of one vectorised stretch of rounds: what stays in a core's cache."""
 
+ALIGNING_ROUNDS = 4
+"""Of a loop, until what its variables leave beside powers of two stays: most do in the second."""
+
 DATA_ROUNDS = 8
 """Rounds of a vectorised loop whose end depends on data."""
 

@@ -8,7 +8,7 @@ not in the slice and is never executed.  Nothing here depends on a launch.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 
 from attrs import define, field, frozen
@@ -50,7 +50,8 @@ class LoopShape:
     ``carried``: relevant variables whose value one round hands to the next.  ``updates``: their
     assignments, in order, when each has exactly one, at the top level of body or step; else None.
     ``straight``: no barrier inside and no lane leaves the loop but by its condition. ``idle``: it only
-    computes, of global memory that nobody writes.
+    computes, of global memory that nobody writes. ``stepped``: assignments, in order, that all who stay
+    come by in every round, the only ones of their variables, of what is carried or does not change.
     """
 
     carried: tuple[Var, ...]
@@ -60,6 +61,7 @@ class LoopShape:
     has_barrier: bool
     steady: frozenset[int]  # carried variables that reach more than this loop's own condition
     idle: bool = False
+    stepped: tuple[ir.Assign, ...] = ()
 
 
 Dependencies = tuple[tuple[int, ...], bool]
@@ -349,6 +351,7 @@ def _shape(result: Slice, counting: Callable[[], _Counting], loop: ir.Loop) -> L
     continues = any(isinstance(s, ir.Leave) and s.label == loop.continue_label for s in within)
     in_body = any(isinstance(s, ir.Assign) and s.var.id in changed for s in loop.body)
     single = single and not (continues and in_body)
+    skipped = {id(s) for s in loop.body} if continues else set[int]()
     affine = single and all(_affine(s, set(changed)) for s in top)
     known = {loop.continue_label}.union(*(labels(s) for s in within))
     escapes = any(isinstance(s, ir.Leave) and s.label not in known for s in within)
@@ -364,7 +367,15 @@ def _shape(result: Slice, counting: Callable[[], _Counting], loop: ir.Loop) -> L
         has_barrier=id(loop) in result.with_barrier,
         steady=frozenset(beyond & changed.keys()),
         idle=all(_idles(result, s) for s in within),
+        stepped=tuple(s for s in top if id(s) not in skipped and _steps(s, within, set(changed))),
     )
+
+
+def _steps(s: ir.Assign, within: Sequence[Stmt], carried: Set[int]) -> bool:
+    """Nothing else in the loop assigns its variable, or what it is made of, unless that is carried."""
+    assigning = [v.id for inner in within if (v := assigned(inner)) is not None]
+    made_of = {v.id for v in variables(s.value)}
+    return assigning.count(s.var.id) == 1 and not (made_of & set(assigning)) - carried
 
 
 _COMPUTES = (ir.Assign, ir.If, ir.Block, ir.Loop, ir.Leave, ir.Within)

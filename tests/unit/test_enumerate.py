@@ -17,7 +17,7 @@ from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget
-from cuda_lsp.static.execution.values import Data
+from cuda_lsp.static.execution.values import Data, Spread
 
 GPU = GpuModel("sm_80", (8, 0))
 
@@ -140,7 +140,7 @@ def test_an_unwritten_argument_is_unknown_but_the_same_everywhere() -> None:
     n = Notation()
     size, s = n.param("n"), n.shared("s", 64)
     (access,) = accesses(run(n.kernel(n.write(s, size))))
-    assert isinstance(access.offset, Data) and access.offset.spread == 2
+    assert isinstance(access.offset, Data) and access.offset.spread is Spread.GRID
 
 
 def test_an_assumption_that_fails_excludes_the_arguments() -> None:

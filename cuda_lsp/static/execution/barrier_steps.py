@@ -18,6 +18,7 @@ from cuda_lsp.static.execution.split_barriers import SplitBarriers
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import BarrierEvent, Divergence
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.findings.partings import only_leavers_miss
 
 
 def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:
@@ -129,7 +130,8 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
 
     ``named``: the lanes of the masks, ``(lanes,)``, True: all. CUDA C++ Programming Guide, ``__syncwarp``:
     each that is named and has not exited must execute it, with the same mask. What is doubtful is told of
-    barriers, and not of lane exchanges.
+    barriers, and not of lane exchanges. Where whole warps come or not, of the lanes that may come none misses
+    the others.
     """
     if mask.may is machine.everyone.may and mask.sure:
         return
@@ -137,9 +139,24 @@ def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, n
         return
     if _lanes_missing(machine, clock, s, mask.must, named & ~mask.may, sure=True):
         return
-    told = any(d.barrier is s for d in machine.path.divergences)
-    if not mask.sure and not s.implied and not told:
-        _lanes_missing(machine, clock, s, mask.may, named & ~mask.must, sure=False)
+    if not mask.sure and not s.implied and not _is_told(machine, s):
+        away = named & ~(mask.must if mask.split else mask.may)
+        _lanes_missing(machine, clock, s, mask.may, away, sure=False)
+
+
+def _is_told(machine: Execution, s: Barrier) -> bool:
+    return any(d.barrier is s for d in machine.path.divergences)
+
+
+def _note_doubt(machine: Execution, s: Barrier, mask: Mask) -> None:
+    """Lanes may come or not: what follows where they join others again is ordered by it, or is not.
+
+    Not where those who do not come have returned: they do nothing that follows.
+    """
+    if mask.sure or _is_told(machine, s) or only_leavers_miss(machine.facts.kernel, s.site):
+        return
+    line, reason = s.site.range.start.line, "data" if mask.doubt is None else mask.doubt.reason
+    machine.trace.not_decided(f"line {line}: whether lanes come to `{s.site.text}` depends on {reason}")
 
 
 def _check_own_lane(machine: Execution, s: Barrier, masks: Lanes, outside: Flags) -> None:
@@ -147,7 +164,7 @@ def _check_own_lane(machine: Execution, s: Barrier, masks: Lanes, outside: Flags
 
     That is undefined: PTX ISA, ``bar.warp.sync``, ``vote.sync``, ``shfl.sync``. An H200 ended such a kernel.
     """
-    if not outside.any() or any(d.barrier is s for d in machine.path.divergences):
+    if not outside.any() or _is_told(machine, s):
         return
     first = int(np.flatnonzero(outside)[0])
     number = first % machine.trace.threads % machine.trace.gpu.warp_size
@@ -210,6 +227,7 @@ def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     if key == machine.synced:  # nothing happened since the same lanes last met
         return
     machine.synced = key
+    _note_doubt(machine, s, mask)
     split.meet(machine, executing, group, s)
     machine.warp = clock.synchronised(executing, group)
     machine.sequence += 1

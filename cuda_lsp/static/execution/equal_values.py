@@ -17,12 +17,10 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.ir.exchanges import EXCHANGES, TILE_REDUCTION, Exchange, Reach, source_lane
-from cuda_lsp.model import WARP_SIZE, Space
+from cuda_lsp.model import FULL_WARP, WARP_SIZE, Space
 from cuda_lsp.static.execution.hashes import WORD, Hashes, mixed
 from cuda_lsp.static.execution.pure_values import DEEPEST, PureValues, is_commutative
 from cuda_lsp.static.execution.values import ONE_OF, Data, Lanes, Scalar, Spread
-
-_FULL = (1 << WARP_SIZE) - 1
 
 
 @define
@@ -116,7 +114,7 @@ class EqualValues:
     def _exchanged(self, row: Exchange, operands: tuple[Scalar, ...]) -> Lanes | None:
         """What lanes get of one another, all of them taking part; None: not all do."""
         mask = operands[0] if row.masked else None
-        if not isinstance(mask, int) or mask != _FULL or self.threads % WARP_SIZE:
+        if not isinstance(mask, int) or mask != FULL_WARP or self.threads % WARP_SIZE:
             return None
         if row.offered is None:
             return None

@@ -17,12 +17,13 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Alike, Exchange, Reach, values_of
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes, may_be_undefined
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer, Type
-from cuda_lsp.model import Dim3, LaunchConfig
-from cuda_lsp.static.execution import tickets
+from cuda_lsp.model import FULL_WARP, Dim3, LaunchConfig
+from cuda_lsp.static.execution import alignment, tickets
 from cuda_lsp.static.execution.lanes import builtin_values, merged, wide, widened
 from cuda_lsp.static.execution.ranges import fits_type, result_bounds, settled, truth_bounds
 from cuda_lsp.static.execution.values import (
     ONE_OF,
+    UNALIGNED,
     Address,
     Choice,
     Data,
@@ -54,6 +55,7 @@ class Evaluator:
         self.env: dict[int, Value] = {}
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
         self.sure = True  # they all execute it
+        self.split = False  # of one warp some may execute it, and others not
         self._for_some = False  # what is being computed is undefined for other lanes
         self._partial: dict[int, bool] = {}  # by id() of an expression: it may be undefined for some lanes
         self.held = 0  # bytes of the values that are remembered
@@ -67,9 +69,12 @@ class Evaluator:
 
     # ------------------------------------------------------------------------------ entry points
 
-    def executed_by(self, lanes: Flags, sure: bool) -> None:
-        """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them."""
-        self.executing, self.sure = lanes, sure
+    def executed_by(self, lanes: Flags, sure: bool, split: bool = True) -> None:
+        """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them.
+
+        ``split`` as in ``Mask``.
+        """
+        self.executing, self.sure, self.split = lanes, sure, split
 
     def value(self, e: ir.Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
@@ -154,6 +159,8 @@ class Evaluator:
         unknown = [v for v in scalars if isinstance(v, Data)]
         reason = unknown[0].reason if unknown else "floating-point arithmetic"
         spread = min((spread_of(v, len(self.blocks)) for v in scalars), default=Spread.GRID)
+        if rest.get("aligned", UNALIGNED).cell == 1:
+            spread = max(spread, Spread.WARP)
         weak = any(v.weak for v in unknown)
         return self.data(key, reason, spread, weak=weak, made=(name, tuple(scalars)), **rest)
 
@@ -270,7 +277,10 @@ class Evaluator:
         low, high = result_bounds(op, a, b)
         ticket = self._ticket(op, a, b)
         test = tickets.tested(op, a, b, len(self.blocks))
-        return self.made_of((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
+        rest: dict[str, Any] = {"low": low, "high": high, "ticket": ticket, "drawn": test}
+        if isinstance(operand, Int):
+            rest["aligned"] = alignment.result(op, a, b, operand, len(self.blocks))
+        return self.made_of((op, operand), (a, b), **rest)
 
     def _ticket(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
         """How ``op`` carries over that values of a counter are distinct."""
@@ -317,7 +327,8 @@ class Evaluator:
             fits = fits_type(low, high, type)
             if fits or type.bits >= 32:
                 # Widths of 32 and more: unknown values are taken not to wrap, as indices do not.
-                rest: dict[str, Any] = {"ticket": value.ticket, "drawn": value.drawn}
+                aligned = alignment.converted(value, type, len(self.blocks))
+                rest: dict[str, Any] = {"ticket": value.ticket, "drawn": value.drawn, "aligned": aligned}
                 bounds: dict[str, Any] = {"low": low, "high": high} if fits else {}
                 return self.made_of(("cast", type), (value,), **rest, **bounds)
             if type.boolean:
@@ -358,9 +369,12 @@ class Evaluator:
             return merged(lanes, then, otherwise)
         return self._one_of(None, lanes, then, otherwise)
 
-    def either(self, a: Value, b: Value) -> Value:
-        """``a`` or ``b``, by data."""
-        return a if identity(a) == identity(b) else self._one_of(None, None, a, b)
+    def either(self, a: Value, b: Value, within: Spread = Spread.THREAD) -> Value:
+        """``a`` or ``b``, by data; ``within``: who has the same one."""
+        if identity(a) == identity(b):
+            return a
+        which = self.fresh("data", within)  # is anybody's guess
+        return self._one_of(which, None, a, b)
 
     def opposite(self, condition: Lanes) -> Lanes:
         """The negation, the same object for the same condition."""
@@ -391,14 +405,13 @@ class Evaluator:
         else:
             low = None if al is None or bl is None else np.minimum(al, bl)
             high = None if ah is None or bh is None else np.maximum(ah, bh)
-        if condition is None and lanes is None:
-            condition = self.fresh("data")  # which of the two is anybody's guess
-        chooser: Value = condition if condition is not None else np.asarray(lanes)
+        chooser: Scalar = condition if condition is not None else np.asarray(lanes)
         if condition is not None:
             test = tickets.chosen(condition, a, b)
         else:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
-        return self.made_of(ONE_OF, (chooser, a, b), low=low, high=high, drawn=test)
+        aligned = alignment.either(a, b, chooser, len(self.blocks))
+        return self.made_of(ONE_OF, (chooser, a, b), low=low, high=high, drawn=test, aligned=aligned)
 
     def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
@@ -434,7 +447,16 @@ class Evaluator:
             return self.fresh(data[0] if data else f"the result of {e.name}", Spread.BLOCK)
         self._alive.extend(operands)
         reason = data[0] if data else f"the result of {e.name}"
-        return self.fresh(reason, weak=not data, made=(e.name, operands))
+        alike = row.reach is Reach.WARP and self._whole_warps(operands[0] if row.masked else FULL_WARP)
+        spread = Spread.WARP if alike else Spread.THREAD
+        return self.fresh(reason, spread, weak=not data, made=(e.name, operands))
+
+    def _whole_warps(self, members: Scalar) -> bool:
+        """All lanes of each warp that comes by are there, and named: what a vote tells them is one number."""
+        named = isinstance(members, int) and members & FULL_WARP == FULL_WARP
+        if not named or self.split or self.executing.ndim > 1:
+            return False
+        return alignment.by_warps(self.executing, np.ones(self.lanes, bool), self.threads)
 
 
 # -------------------------------------------------------------------------------------- helpers

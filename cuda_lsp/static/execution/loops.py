@@ -9,15 +9,19 @@ data is followed a few rounds, the rest is said to be not decided or widened.
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 
 from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static import budgets
+from cuda_lsp.static.execution import alignment
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.values import (
+    UNALIGNED,
     Address,
+    Aligned,
     Choice,
     Data,
     Flags,
@@ -170,7 +174,7 @@ def _live_rounds(
         may = may[:rounds]
         must = may if mask.sure else (going & mask.must)[:rounds]
         given = None if mask.given is None else (going & mask.given)[:rounds]
-        chunk = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given)
+        chunk = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given, not mask.sure)
     result = (rounds, chunk, rounds < size)
     machine.round_masks[key] = (result, mask, condition)
     return result
@@ -190,7 +194,8 @@ def _data_rounds(
     machine.eval.env.update(cut)
     possible = machine.unsure(mask, condition, True) or mask
     lanes = np.broadcast_to(possible.may, (rounds, *possible.may.shape))
-    chunk = Mask(np.zeros(lanes.shape, bool), lanes, possible.guards, possible.drawn, possible.doubt)
+    none = np.zeros(lanes.shape, bool)
+    chunk = Mask(none, lanes, possible.guards, possible.drawn, possible.doubt, split=True)
     machine.run(loop.body, chunk)
     machine.left.pop(loop.continue_label, None)
     for var in shape.carried:
@@ -250,13 +255,15 @@ def _round_by_round(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask
     seen: dict[object, int] = {}
     repeats = 0
     number = 0
+    whole = parted = False
     changed = machine.changed_in((*loop.body, *loop.step))
     while active is not None:
         if number or loop.tests_first:
             active = machine.run(loop.test, active)
-            active = None if active is None else _tested(machine, loop, shape, active, number)
+            active = None if active is None else _tested(machine, loop, shape, active, number, parted)
             if active is None:
                 break
+        whole = not active.split
         if shape.has_barrier and active.sure:
             state = _state(machine, shape, active)
             if state is None or state not in seen:
@@ -272,6 +279,7 @@ def _round_by_round(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask
         named = ((v.name, env[v.id]) for v in shape.carried if v.name and v.id in env)
         machine.loops = (*outer_loops, *named)
         active = _round(machine, loop, active, changed)
+        parted = whole and active is not None and active.split
         number += 1
         if number > machine.budget.rounds:
             line = loop.site.range.start.line
@@ -294,9 +302,14 @@ def _round(machine: Execution, loop: Loop, mask: Mask, changed: set[int]) -> Mas
     return active
 
 
-def _tested(machine: Execution, loop: Loop, shape: LoopShape, active: Mask, number: int) -> Mask | None:
-    """The lanes that execute round ``number``; None: the loop is over."""
-    machine.eval.executed_by(active.may, active.sure)
+def _tested(
+    machine: Execution, loop: Loop, shape: LoopShape, active: Mask, number: int, parted: bool
+) -> Mask | None:
+    """The lanes that execute round ``number``; None: the loop is over.
+
+    ``parted``: the round before has parted warps.
+    """
+    machine.eval.executed_by(active.may, active.sure, active.split)
     condition = machine.eval.scalar(loop.condition)
     if isinstance(condition, int):
         return active if condition else None
@@ -309,23 +322,56 @@ def _tested(machine: Execution, loop: Loop, shape: LoopShape, active: Mask, numb
         text = f"round {number + 1} of while ({loop.site.text or pretty(loop.condition)})"
         return active if machine.choose(loop, condition, text) else None
     machine.doubt = condition.reason
-    if number >= (machine.budget.data_rounds if shape.has_barrier else 1):
+    if number >= (machine.budget.data_rounds if shape.has_barrier else 1 + parted):
         _unfinished(machine, loop, condition)
         return None
-    if not shape.has_barrier:
-        _widen(machine, loop, shape)
-    return machine.unsure(active, condition, True)
+    possible = machine.unsure(active, condition, True)
+    if shape.has_barrier or possible is None:
+        return possible
+    _widen(machine, loop, shape)
+    return possible if _keeps_warps(machine, loop) else evolve(possible, split=True)
+
+
+def _keeps_warps(machine: Execution, loop: Loop) -> bool:
+    """In whichever round, as variables are now, all lanes of a warp that come to its test find the same."""
+    if loop.test:
+        return False  # what it computes is of the round before
+    condition = machine.eval.scalar(loop.condition)
+    return alignment.cell_of(condition, machine.blocks) == 1
 
 
 def _widen(machine: Execution, loop: Loop, shape: LoopShape) -> None:
-    """Any round of the loop: its carried variables hold anything."""
-    line = loop.site.range.start.line
+    """Any round of the loop: its carried variables hold anything that lies as it does in all rounds."""
+    line, lying = loop.site.range.start.line, _lying(machine, shape)
     for var in shape.carried:
         reason = f"{var.name or 'a variable'}, which the loop of line {line} changes until data ends it"
-        moved = machine.eval.fresh(reason, weak=True)
+        moved = machine.eval.fresh(reason, weak=True, aligned=lying.get(var.id, UNALIGNED))
         known = sorted(machine.facts.targets.get(var.id, ()), key=lambda a: a.id)
         targets = [Address(a, moved) for a in known]
         machine.eval.env[var.id] = Choice(tuple((None, a) for a in targets)) if targets else moved
+
+
+def _lying(machine: Execution, shape: LoopShape) -> dict[int, Aligned]:
+    """How variables lie in whichever round: as at first, and behind each step, until that changes no more."""
+    env, blocks = machine.eval.env, machine.blocks
+    before = {var.id: env[var.id] for var in shape.carried if var.id in env}
+    steps = [s for s in shape.stepped if isinstance(env.get(s.var.id), (int, np.ndarray, Data))]
+    lying = {s.var.id: alignment.of(machine.eval.scalar(s.var), blocks) for s in steps}
+    for _ in range(budgets.ALIGNING_ROUNDS):
+        known = dict(lying)
+        for var in shape.carried:
+            env[var.id] = machine.eval.fresh("any round", aligned=lying.get(var.id, UNALIGNED))
+        for s in steps:
+            value = env[s.var.id] = machine.eval.scalar(s.value)
+            lying[s.var.id] = alignment.joined(lying[s.var.id], alignment.of(value, blocks))
+        if lying == known:
+            break
+    else:
+        lying = {}
+    for var in shape.carried:
+        env.pop(var.id, None)
+    env.update(before)
+    return lying
 
 
 def _unfinished(machine: Execution, loop: Loop, condition: Data) -> None:

@@ -24,7 +24,7 @@ from cuda_lsp.static.execution import branches, critical_steps, memory_steps, ti
 from cuda_lsp.static.execution.barrier_steps import synchronise
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.loops import execute_loop
-from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.masks import Mask, together
 from cuda_lsp.static.execution.split_barriers import SplitBarriers
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import Budget, FenceEvent, OutOfBudget, OutOfTime, Trace
@@ -53,7 +53,7 @@ class Machine(Execution):
             if mask is None:
                 return None
             self._spend(mask)
-            self.eval.executed_by(mask.may, mask.sure)
+            self.eval.executed_by(mask.may, mask.sure, mask.split)
             mask = self._EXECUTE[type(s)](self, s, mask)
         return mask
 
@@ -99,7 +99,7 @@ class Machine(Execution):
         outcome = self.choose(s, condition, f"if ({s.site.text or pretty(s.condition)})")
         taken, skipped = (s.then, s.otherwise) if outcome else (s.otherwise, s.then)
         drawn = tickets.if_outcome(condition, outcome) or mask.drawn
-        inside = Mask(mask.must, mask.may, mask.guards, drawn, mask.doubt, mask.given)
+        inside = Mask(mask.must, mask.may, mask.guards, drawn, mask.doubt, mask.given, mask.split)
         rest = self.run(taken, inside)
         if rest is None or self._returns(skipped):
             return rest
@@ -118,12 +118,7 @@ class Machine(Execution):
     def _leave(self, s: ir.Leave, mask: Mask) -> Mask | None:
         self.leave_log.append(s.label)
         earlier = self.left.get(s.label)
-        if earlier is None:
-            self.left[s.label] = mask
-        else:
-            may = earlier.may | mask.may
-            must = may if earlier.sure and mask.sure else earlier.must | mask.must
-            self.left[s.label] = Mask(must, may)
+        self.left[s.label] = mask if earlier is None else together(earlier, mask, self.trace.threads)
         return None
 
     def _block(self, s: ir.Block, mask: Mask) -> Mask | None:

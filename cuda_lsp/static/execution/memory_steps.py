@@ -100,7 +100,7 @@ def _targets(
         for lanes, address in value.options:
             if lanes is None:
                 none = np.zeros_like(mask.must)
-                possible = Mask(none, mask.may, mask.guards, mask.drawn, mask.doubt)
+                possible = Mask(none, mask.may, mask.guards, mask.drawn, mask.doubt, split=True)
                 result.append((None, address, possible))
             else:
                 result.append((lanes, address, machine.narrowed(mask, lanes)))
@@ -298,7 +298,7 @@ def _number_drawn(machine: Execution, s: Atomic, address: Address, mask: Mask) -
             tickets.direction(s) == "down", limit,
         )
     )  # fmt: skip
-    if not counts or within is Spread.THREAD:
+    if not counts or within < Spread.BLOCK:
         return None
     # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
     return Ticket(family, gap if not wraps and isinstance(gap, int) else 0, (), within)

@@ -92,7 +92,7 @@ class Execution:
         if may.any():
             must = may if mask.sure else mask.must & flags
             given = None if mask.given is None else mask.given & flags
-            result = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given)
+            result = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given, mask.split)
         self._masks[key] = (result, mask, condition)
         return result
 
@@ -109,7 +109,8 @@ class Execution:
         given = None if drawn is None or mask.drawn is not None else mask.must & drawn.holds
         none = np.zeros_like(mask.must)
         may = mask.may & self._selectable(mask, condition, outcome)
-        result = Mask(none, may, guards, drawn or mask.drawn, condition, given) if may.any() else None
+        split = mask.split or condition.spread < Spread.WARP or may.ndim > 1
+        result = Mask(none, may, guards, drawn or mask.drawn, condition, given, split) if may.any() else None
         self._masks[key] = (result, mask, none)
         return result
 
@@ -141,7 +142,7 @@ class Execution:
         cached = self._masks.get(key)
         if cached is None:
             self.eval.remember(key, 0, *gone)
-            cached = self._masks[key] = (without(mask, gone), mask, mask.may)
+            cached = self._masks[key] = (without(mask, gone, self.trace.threads), mask, mask.may)
         return cached[0]
 
     # -------------------------------------------------------------------------------- variables
@@ -173,13 +174,13 @@ class Execution:
 
     def merged(self, value: Value, old: Value, mask: Mask) -> Value:
         """``value`` in the lanes of ``mask``, where it may be unsure, ``old`` elsewhere."""
-        key = ("merge", identity(value), identity(old), id(mask.must), id(mask.may))
+        key = ("merge", identity(value), identity(old), id(mask.must), id(mask.may), mask.split)
         known = self.eval.remembered(key)
         if known is None:
             if mask.sure:
                 result = self.eval.merge(mask.may, value, old)
             else:
-                possible = self.eval.either(value, old)
+                possible = self.eval.either(value, old, Spread.THREAD if mask.split else Spread.WARP)
                 result = self.eval.merge(mask.may, possible, old)
             known = self.eval.remember(key, result, value, old, mask)
         return known

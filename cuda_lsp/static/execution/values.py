@@ -14,6 +14,7 @@ Arithmetic on known values is ``cuda_lsp.ir.ops``; here is only how the domain's
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir.program import Array
+from cuda_lsp.model import WARP_SIZE
 
 Lanes = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -31,8 +33,28 @@ class Spread(enum.IntEnum):
     """Among which threads a value is surely one and the same."""
 
     THREAD = 0
-    BLOCK = 1
-    GRID = 2
+    WARP = 1
+    BLOCK = 2
+    GRID = 3
+
+
+NO_CELL = 1 << 63
+
+
+@frozen
+class Aligned:
+    """How numbers lie beside powers of two (``alignment``).
+
+    ``bits``: so many of the last ones are known, ``rest``. ``cell``: the numbers of each warp's lanes stay in
+    one group of so many, a power of two, that begins at a multiple of it.
+    """
+
+    bits: int = 0
+    rest: int = 0
+    cell: int = NO_CELL
+
+
+UNALIGNED = Aligned()
 
 
 @frozen(eq=False)
@@ -80,7 +102,7 @@ class Data:
     because the analysis gave up (an untranslated construct, a widened loop), not as program input.
     ``low``/``high``: inclusive bounds where known.  ``drawn``: for a truth value
     that says who drew a number. ``made``: the function that it is, the same in all lanes, and of what
-    (``equal_values``).
+    (``equal_values``). ``aligned``: how it lies beside powers of two.
     """
 
     serial: int
@@ -92,6 +114,7 @@ class Data:
     ticket: Ticket | None = None
     drawn: Drawn | None = None
     made: tuple[object, tuple[Scalar, ...]] | None = None
+    aligned: Aligned = UNALIGNED
 
 
 @frozen(eq=False)
@@ -148,9 +171,17 @@ def spread_of(value: Scalar, blocks: int) -> Spread:
         return Spread.GRID
     by_block: Lanes = np.reshape(value, (*value.shape[:-1], blocks, -1))
     if not (by_block == by_block[..., :1]).all():
-        return Spread.THREAD
+        first = first_of_warp(by_block.shape[-1], blocks)
+        return Spread.WARP if (value == value[..., first]).all() else Spread.THREAD
     same = (by_block[..., :1, :1] == by_block).all()
     return Spread.GRID if same else Spread.BLOCK
+
+
+@functools.lru_cache(maxsize=64)
+def first_of_warp(threads: int, blocks: int) -> Lanes:
+    """Of each lane the first lane of its warp, in blocks of so many threads."""
+    lane = np.arange(threads * blocks)
+    return lane - lane % threads % WARP_SIZE
 
 
 def bounds_of(value: Scalar) -> tuple[int | Lanes | None, int | Lanes | None]:

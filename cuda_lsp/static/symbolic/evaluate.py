@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.exchanges import EXCHANGES, Reach
+from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import Array, BinaryOp, Expr, UnaryOp
 from cuda_lsp.ir.types import Int, Pointer
@@ -277,13 +277,19 @@ class Evaluator:
         if known is not None:
             return known
         if name in EXCHANGES:
-            return self.fresh(f"the result of `{name}`", _LEVELS[EXCHANGES[name].reach], e.type)
+            return self.fresh(f"the result of `{name}`", self._shared_by(EXCHANGES[name], e), e.type)
         operands = tuple(self.value(operand) for operand in e.operands)
         terms = tuple(self._address(o) if isinstance(o, PointerValue) else o for o in operands)
         if not isinstance(e.type, Int) or not all(isinstance(o.type, Int) for o in e.operands):
             return t.apply(name, Level.GRID, terms, *type_range(e.type))
         settled = tuple(settle(v, o.type) for v, o in zip(terms, e.operands, strict=True))
         return _integer_intrinsic(name, e, settled)
+
+    def _shared_by(self, row: Exchange, e: ir.Intrinsic) -> Level:
+        """Who sees one result: those of one mask. A mask that is a vote is taken as its author means it."""
+        mask = self.value(e.operands[0]) if row.masked else t.ZERO
+        by_mask = Level.GRID if isinstance(mask, PointerValue) or mask.op is Op.APPLY else t.level_of(mask)
+        return max(_LEVELS[row.reach], by_mask)
 
 
 def _integer_intrinsic(name: str, e: ir.Intrinsic, operands: tuple[Term, ...]) -> Term:
