@@ -451,7 +451,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     incomplete = (*incomplete_reasons(kernel), *divergence, *unseen)
     judged = [f for f in findings.values() if answer.mixed or f.code is not Code.BARRIER_DIVERGENCE]
     verdict = verdict_of(judged, race_free=proved_free and not incomplete)
-    left = () if answer.verdict is Verdict.RACY else first.open_reasons  # what the solver has looked at
+    left = () if verdict is Verdict.RACY else first.open_reasons  # what the solver has looked at
     open_reasons = () if proved_free else answer.reasons or left
     return evolve(
         report,
