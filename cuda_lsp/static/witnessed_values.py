@@ -201,7 +201,10 @@ def _moved(block: Dim3, step: tuple[int, ...]) -> Dim3:
 
 
 def _arguments(kernel: Kernel, finding: Diagnosis) -> Iterator[Arguments]:
-    """Those of the witness, natural ones, and the least: what agrees under all of them is taken to agree."""
+    """Those of the witness, natural ones, the least and large ones: what agrees under all is taken to agree.
+
+    Large ones are for loops that go over sizes by the whole grid: where they run no round, sums are 0.
+    """
     assert finding.launch is not None
     assert finding.witness is not None
     told, seen = finding.launch.arguments, finding.witness.arguments
@@ -209,6 +212,7 @@ def _arguments(kernel: Kernel, finding: Diagnosis) -> Iterator[Arguments]:
     yield sample(kernel, finding.launch) or told
     free = free_scalars(kernel, finding.launch)
     yield {**dict.fromkeys(free, 1), **told}
+    yield {**dict.fromkeys(free, max(budgets.LARGE_VALUES)), **told}
     if not _is_of_one_block(finding):  # natural ones are round, and tiles of round sizes rarely overlap
         yield {**told, **{name: seen.get(name, 0) + 1 for name in free}}
         yield {**told, **{name: 2 * seen.get(name, 0) + 1 for name in free}}

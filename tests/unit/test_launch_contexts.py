@@ -268,6 +268,8 @@ def test_an_array_of_pointers_has_the_arguments(end: str) -> None:
         ("if (n >= m) k<<<1, t>>>(p, n, m);", ["#1 >= #2"]),
         ("if (n > 1024 && m > 4) return; k<<<1, t>>>(p, n, m);", ["#1 <= 1024 || #2 <= 4"]),
         ("if (n > 9 && m % 2) g(); else k<<<1, t>>>(p, n, m);", ["#1 <= 9 || #2 % 2 == 0"]),
+        ("if (n >= 9 and m < n) { k<<<1, t>>>(p, n, m); }", ["#1 >= 9", "#2 < #1"]),
+        ("if (n < 9 or m < n) return; k<<<1, t>>>(p, n, m);", ["#1 >= 9", "#2 >= #1"]),
     ],
 )  # fmt: skip
 def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, conditions: list[str]) -> None:

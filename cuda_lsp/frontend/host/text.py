@@ -46,11 +46,16 @@ def host_text(text: str) -> HostText:
     return _known(text) if len(text) <= _LONGEST_KEPT else HostText(text)
 
 
+_SIGNS = {"and": "&& ", "or": "||", "not": "!  "}
+_IN_WORDS = (" and ", " or ", "not ", "and\n", "or\n")
+_TOKEN_IN_LETTERS = re.compile(r"(?<![\w.:>#])(?:and|or|not)(?!\w)")
+
+
 class HostText:
     """The text of one file. Offsets are those of ``plain``, where nothing else is said."""
 
     def __init__(self, text: str) -> None:
-        plain = _closed_up(blanked(text))
+        plain = _closed_up(_in_signs(blanked(text)))
         pieces: list[str] = []
         self._ends: list[int] = []  # of the runs, in the text
         self._after: list[int] = []  # … in ``plain``
@@ -252,6 +257,13 @@ def whole_arguments(text: str) -> list[str]:
     for _ in range(min(_DEEPEST, text.count("<"))):  # the innermost ones first
         text = _TEMPLATE.sub(lambda match: match[0].translate(_HIDDEN), text)
     return [part.translate(_SHOWN) for part in split_arguments(text)]
+
+
+def _in_signs(text: str) -> str:
+    """The text with ``&&`` for ``and``, and so on (C++, alternative tokens); everything stays where it is."""
+    if not any(word in text for word in _IN_WORDS):
+        return text
+    return _TOKEN_IN_LETTERS.sub(lambda token: _SIGNS[token[0]], text)
 
 
 def _closed_up(plain: str) -> str:
