@@ -191,8 +191,7 @@ _Round = tuple[Access, int]
 def _told_round(trace: Trace, dearest: _Round, costs: Mapping[_Round, int], unseen: bool) -> dict[str, int]:
     """What counters tell a round with the conflict from those without.
 
-    ``unseen``: there are rounds that were not executed. Of those the counters tell that had no other number,
-    where it is by these that lanes lie apart.
+    ``unseen``: there are rounds that were not executed. Of these the counters tell by which lanes lie apart.
     """
     told = _counters(*dearest)
     if not told:
@@ -207,8 +206,7 @@ def _told_round(trace: Trace, dearest: _Round, costs: Mapping[_Round, int], unse
             found = fewer
     if cheap or not (unseen or len(costs) == 1):
         return found
-    others = [_counters(*r) for r in list(costs)[: budgets.MOST_ROUNDS_TOLD]]
-    return {n: told[n] for n in told if n in deciding and all(o.get(n) == told[n] for o in others)}
+    return {n: told[n] for n in told if n in deciding}
 
 
 def _agreeing(rounds: Sequence[Mapping[str, int]], with_: Mapping[str, int]) -> int:
