@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cuda_lsp.frontend.host.constants import Lookup, NotConstant, Returned, evaluate
+from cuda_lsp.model import WARP_SIZE
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)\(([\w, ]{0,80})\)[ \t]([^\n]{1,120})$", re.M)
 _CEIL_DIVISION = re.compile(
@@ -43,10 +44,6 @@ def expanded(macro: Macro, values: Sequence[int | None], lookup: Lookup, returne
         return value
 
     return evaluate(body, of, returned)
-
-
-WARP_SIZE = 32
-"""Lanes, of all GPUs that CUDA has (CUDA C++ Programming Guide, hardware implementation)."""
 
 
 def by_its_name(name: str, values: Sequence[int | None]) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from cuda_lsp.frontend.host.called_macros import (
-    WARP_SIZE,
     Macro,
     by_its_name,
     called_macros,
@@ -40,7 +39,7 @@ from cuda_lsp.frontend.host.reaching import Reaching
 from cuda_lsp.frontend.host.run_values import Axes, State, Unknown, Value
 from cuda_lsp.frontend.host.tables import Tables
 from cuda_lsp.frontend.host.text import HostText, split_arguments
-from cuda_lsp.model import Dim3, Extents
+from cuda_lsp.model import WARP_SIZE, Dim3, Extents
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)

@@ -79,14 +79,14 @@ from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Extents, Site
 
 _T = TypeVar("_T")
+_ANGLES = re.compile(r"<<\s{0,8}<")
 _LAUNCH = re.compile(
-    r"<<\s{0,8}<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
+    rf"{_ANGLES.pattern}|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
     rf"|{BY_NAME.pattern}"
 )
 _IN_CALLS = ("aunch", "KernelNode")
 _BY_WORDS = re.compile(r"et_?(?:[Kk]ernel|[Ff]unction)")
 """One of these stands in all that the pattern finds, but for angles and ``.kernel(``, and in few texts."""
-_ANGLES = re.compile(r"<<\s{0,8}<")
 _OF_A_FIELD = re.compile(r"kernel\s?\(")
 _OPENING = re.compile(r"\(")
 _MACRO = re.compile(r"(?<!\w)[A-Z][A-Z\d_]{2,}\s?\Z")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
@@ -44,8 +44,13 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 class _Found:
     """A file's launches of some kernels. ``called_by``: functions whose callers they hang on, and these."""
 
+    kernels: frozenset[str]
     sites: tuple[LaunchSite, ...]
     called_by: Mapping[str, tuple[Path, ...]]
+
+    def of(self, kernels: Set[str]) -> tuple[LaunchSite, ...]:
+        """Those of some of the kernels."""
+        return tuple(site for site in self.sites if site.kernel in kernels)
 
     def holds(self, callers: Callable[[str], Sequence[HostFile]]) -> bool:
         """Whether the same files call."""
@@ -57,15 +62,13 @@ class _File:
     """What is known of a file's launches.
 
     ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``kernels``:
-    that it defines. ``sites``: by the kernels that were asked for together.
+    that it defines. ``sites``: by the kernels that were asked for.
     """
 
     stamp: tuple[int, int]
     text: str
     kernels: frozenset[str]
-    sites: dict[frozenset[str], tuple[LaunchSite, ...]] = field(
-        factory=dict[frozenset[str], tuple[LaunchSite, ...]]
-    )
+    sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
     _launches: bool = field(init=False)
 
     @_launches.default  # type: ignore[misc]
@@ -81,8 +84,8 @@ class _File:
         )
 
 
-_Now = dict[tuple[Path, frozenset[str]], list[_Found]]
-"""What was found while one request is answered, by file and kernels."""
+_Now = dict[Path, list[_Found]]
+"""What was found in files while one request is answered."""
 
 
 class Workspace:
@@ -114,11 +117,12 @@ class Workspace:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring.paths:
             known = self._read(file)
-            if known is None:
+            kernels = {k for k in wanted if known.may_launch(k)} if known is not None else set[str]()
+            if known is None or not kernels:
                 continue
-            here = _alone(file, known, wanted, now)
+            here = _alone(file, known, kernels, now)
             if any(site.block is None for site in here):
-                here = _as_called(file, known, ring, wanted, now)
+                here = _as_called(file, known, ring, kernels, now)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
@@ -188,17 +192,17 @@ def text_of(file: Path) -> str:
         return ""
 
 
-def _alone(file: Path, known: _File, wanted: set[str], now: _Now) -> Sequence[LaunchSite]:
+def _alone(file: Path, known: _File, kernels: Set[str], now: _Now) -> Sequence[LaunchSite]:
     """A file's launches of some kernels, whatever other files call; kept until the file changes."""
-    kernels = frozenset(kernel for kernel in wanted if known.may_launch(kernel))
-    if kernels and kernels not in known.sites:
-        found = _found(file, known, kernels, lambda _: ())
-        now.setdefault((file, kernels), []).append(found)
-        known.sites[kernels] = found.sites
-    return known.sites.get(kernels, ())
+    new = kernels - known.sites.keys()
+    if new:
+        found = _found(file, known, new, lambda _: ())
+        now.setdefault(file, []).append(found)
+        known.sites.update({kernel: found.of({kernel}) for kernel in new})
+    return [site for kernel in sorted(kernels) for site in known.sites[kernel]]
 
 
-def _as_called(file: Path, known: _File, ring: _Ring, wanted: set[str], now: _Now) -> Sequence[LaunchSite]:
+def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _Now) -> Sequence[LaunchSite]:
     """A file's launches of some kernels, where other files of the ring call what launches them.
 
     They are found again only where others call than did in a smaller ring.
@@ -207,17 +211,16 @@ def _as_called(file: Path, known: _File, ring: _Ring, wanted: set[str], now: _No
     def callers(name: str) -> Sequence[HostFile]:
         return [other for other in ring.calling(name) if other.path != file]
 
-    kernels = frozenset(kernel for kernel in wanted if known.may_launch(kernel))
-    before = now.setdefault((file, kernels), [])
-    found = next((f for f in before if f.holds(callers)), None)
+    before = now.setdefault(file, [])
+    found = next((f for f in before if kernels <= f.kernels and f.holds(callers)), None)
     if found is None:
         found = _found(file, known, kernels, callers)
         before.append(found)
-    return found.sites
+    return found.of(kernels)
 
 
 def _found(
-    file: Path, known: _File, kernels: frozenset[str], callers: Callable[[str], Sequence[HostFile]]
+    file: Path, known: _File, kernels: Set[str], callers: Callable[[str], Sequence[HostFile]]
 ) -> _Found:
     called_by: dict[str, tuple[Path, ...]] = {}
 
@@ -227,7 +230,7 @@ def _found(
         return found
 
     sites = host_code_of(file, known.text, noted).launches(known.text, kernels)
-    return _Found(tuple(site for site in sites if site.kernel in kernels), called_by)
+    return _Found(frozenset(kernels), sites, called_by)
 
 
 def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:

@@ -89,7 +89,7 @@ def _conditions(host: HostText, start: int) -> tuple[str, ...]:
     """What holds in a macro's text where the launch stands, but for what hangs on names of its own."""
     if _CONDITION.search(host.plain, 0, start) is None:
         return ()
-    constants = HostConstants(host)
+    constants = host.kept(HostConstants)
     own = {name for name, _ in constants.defined_between(0, start)}
     own |= {name for name, _ in constants.written_between(0, start)}
     held = (text for text, _ in comparisons(host, constants, start))

@@ -58,9 +58,9 @@ UNKNOWN = Answer(Outcome.UNKNOWN)
 
 
 _CANCELED = "canceled"
+"""What Z3 says when it is interrupted."""
 _CHOSEN = frozenset({Op.SYMBOL, Op.APPLY})
 """What a model chooses: numbers, and what memory holds."""
-"""What Z3 says when it is interrupted."""
 
 
 @define(eq=False)
