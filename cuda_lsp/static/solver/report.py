@@ -309,10 +309,22 @@ def _mentions_blocks(p: Problem) -> bool:
 def _happens_anyway(
     p: Problem, query: Query, threads: Sequence[Thread], arguments: Mapping[str, int]
 ) -> bool:
-    """The collision does, whatever memory holds."""
+    """The collision does, whatever memory holds; not for want of a size, without which nothing is read."""
+    if _left_out(p, query, arguments):
+        return False
     with suppress(NeedsData, TooLong):
         return not query.summary.locks and replayed(p, threads, arguments, query)[0] is not None
     return False
+
+
+def _left_out(p: Problem, query: Query, arguments: Mapping[str, int]) -> bool:
+    """A loop that an address is summed up in makes no round, as its bound is an argument that is 0."""
+    named = (x for x in query.parameters(p.formula) if x.args[0] in arguments)
+    known = {x: t.const(arguments[x.args[0]]) for x in named}
+    sums = (part for part in t.subterms(*p.offsets) if part.op is Op.APPLY)
+    rounds = (x for part in sums for x in part.args[2])
+    asked = (t.substitute(x, known) for x in rounds if query.parameters(x))
+    return any(n.is_const and n.value <= 0 for n in asked)
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
