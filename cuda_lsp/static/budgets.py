@@ -147,6 +147,9 @@ ORDINARY_VALUES = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
 LARGE_VALUES = (4096, 1 << 16)
 """Of parameters: a condition is one if the race happens for those that fulfil it. Large: of all at once."""
 
+OTHER_VALUES = (1, 100, 4096)
+"""Of a parameter that an example names: it has no part if the race happens for these as well."""
+
 ROUND_SIZES = (256, 32)
 """Of which sizes of hosts are mostly multiples: threads that part at a barrier are told for such."""
 

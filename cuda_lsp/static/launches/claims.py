@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Status
-from cuda_lsp.static.findings.conditions import Needs, Open, parameters_of
+from cuda_lsp.static.findings.conditions import Compared, Needs, Open, parameters_of
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such
 from cuda_lsp.static.launches import blocks
@@ -48,10 +48,16 @@ def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
     if finding.code in MISUSES and finding.certain:
         if needs is not None:
             return finding.doubted(Open.LAUNCH_UNTOLD)
-        return finding.doubted(Open.ARGUMENTS) if parameters_of(finding.conditions) else finding
+        return finding if _holds_for_all_sizes(finding) else finding.doubted(Open.ARGUMENTS)
     told = finding.code not in ADVICE or (finding.code is Code.BANK_CONFLICT and needs is Needs.SIZES)
     hangs = needs is not None and finding.status is Status.PROVED and told
     return finding.needing(needs) if needs is not None and hangs else finding
+
+
+def _holds_for_all_sizes(finding: Diagnosis) -> bool:
+    """It needs no more of parameters than that they are not 0, as no size is."""
+    needed = (c for c in finding.conditions if parameters_of((c,)))
+    return all(isinstance(c, Compared) and c.sign == ">" and c.other == 0 for c in needed)
 
 
 def _doubted_by_launch(finding: Diagnosis, *, guessed: bool) -> Diagnosis:

@@ -89,8 +89,43 @@ def worded(
     compared = [c for c in of_parameters if isinstance(c, Compared)]
     if compared == of_parameters and suffice(compared, parameters, formula, query):
         return needed
-    example = Example(tuple((name, arguments[name]) for name in sorted(parameters) if name in arguments))
+    example = example_of(formula, {n: p for n, p in parameters.items() if n in arguments}, arguments, query)
     return (example, *(c for c in needed if c not in of_parameters))
+
+
+def example_of(
+    formula: Term, parameters: Mapping[str, Term], arguments: Mapping[str, int], query: Query
+) -> Example:
+    """The arguments that have a part in it: without those that may as well have other values."""
+    names = sorted(parameters)
+    given = {name: arguments[name] for name in names}
+    if len(names) > 1:
+        beside = [name for name in names if not _decides(name, formula, parameters, given, query)]
+        if 0 < len(beside) < len(names) and _for_others(beside, formula, parameters, given, query):
+            names = [name for name in names if name not in beside]
+    return Example(tuple((name, given[name]) for name in names))
+
+
+def _decides(
+    name: str, formula: Term, parameters: Mapping[str, Term], given: Mapping[str, int], query: Query
+) -> bool:
+    return not _for_others([name], formula, parameters, given, query)
+
+
+def _for_others(
+    names: Sequence[str],
+    formula: Term,
+    parameters: Mapping[str, Term],
+    given: Mapping[str, int],
+    query: Query,
+) -> bool:
+    """It happens for other values of these parameters, as well, where all others have theirs."""
+    for size in budgets.OTHER_VALUES:
+        values = {**given, **dict.fromkeys(names, size)}
+        fixed = {parameters[name]: t.const(value) for name, value in values.items()}
+        if query.satisfiable(t.substitute(formula, fixed)) is not True:
+            return False
+    return True
 
 
 def suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:

@@ -36,6 +36,15 @@ def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     return None
 
 
+def of_whole_blocks(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:
+    """As ``evened``, by what the host divides sizes by for its grid (`(n + 127) / 128`)."""
+    for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
+        divisors = sorted({d for told in query.told for d in _divisors(parameter, told)})
+        for divisor in divisors[: budgets.MOST_DIVISORS]:
+            even = _evenly(p, facts, parameter, divisor, query, least=0)
+            yield Uneven(parameter.args[0], divisor), *even
+
+
 def evened(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:
     """The pair where one parameter is a multiple of a number, for all that the layout divides by one."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
@@ -96,10 +105,11 @@ def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:
 
 
 def _evenly(
-    p: Problem, facts: Term, parameter: Term, divisor: int, query: Query
+    p: Problem, facts: Term, parameter: Term, divisor: int, query: Query, least: int | None = None
 ) -> tuple[Problem, Term, Query]:
     name = f"{parameter.args[0]}/{divisor}"
-    whole = t.symbol(name, parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
+    lowest = parameter.lo // divisor if least is None else least
+    whole = t.symbol(name, parameter.args[1], lowest, parameter.hi // divisor)
     even = t.replacing({parameter: t.scale(whole, divisor)})
     told = (even(c) for c in query.told if parameter in t.subterms(c))  # holds of the whole parts as well
     made = p.mapped(even)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.ir.program import BID, GDIM
 from cuda_lsp.static import budgets
-from cuda_lsp.static.findings.conditions import Compared, Conditions, Example
-from cuda_lsp.static.solver.condition import extent_of, needed_condition, suffice
+from cuda_lsp.static.findings.conditions import Compared, Conditions, parameters_of
+from cuda_lsp.static.solver.condition import example_of, extent_of, needed_condition, suffice
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Op, Term
@@ -24,6 +25,8 @@ _FIRST = {">": 1, ">=": 0, "<": -1}
 
 def sufficient(formula: Term, arguments: Mapping[str, int], query: Query) -> Conditions:
     """What ``formula`` needs of parameters, where that is enough, else the ``arguments`` as an example."""
+    formula = _of_parameters(formula, query)
+    query.solve(formula)  # a model, which the limits below start from
     parameters = {part.args[0]: part for part in query.parameters(formula)}
     found = needed_condition(formula, query)
     needed = [c for c in found if isinstance(c, Compared)]
@@ -32,10 +35,23 @@ def sufficient(formula: Term, arguments: Mapping[str, int], query: Query) -> Con
         closest = [limits.closest(c) for c in needed]
         showing = limits.shown_at(closest)
         if showing is not None and limits.go_on(showing, closest):
-            return limits.loosest(needed, closest, showing)
+            return limits.beyond_launches(limits.loosest(needed, closest, showing))
         if suffice(closest, parameters, formula, query):
-            return tuple(closest)
-    return (Example(tuple((name, arguments[name]) for name in sorted(parameters))),)
+            return limits.beyond_launches(closest)
+    return (example_of(formula, parameters, arguments, query),)
+
+
+def _of_parameters(formula: Term, query: Query) -> Term:
+    """With what the host computes extents of the grid from in their place."""
+    for axis in GDIM:
+        extent = query.where.axes[axis]
+        for told in query.told:
+            sums = dict(t.monomials(told.args[0])) if told.op is Op.EQ else dict[t.Monomial, int]()
+            factor = sums.pop((extent,), 0)
+            if abs(factor) == 1 and extent not in t.subterms(*(atom for atoms in sums for atom in atoms)):
+                formula = t.substitute(formula, {extent: t.scale(t.from_monomials(sums), -factor)})
+                break
+    return formula
 
 
 @frozen(eq=False)
@@ -61,25 +77,40 @@ class _Limits:
         return self._moved(needed, _first_of(last, seen, shows) - _FIRST[">" if seen > last else "<"])
 
     def shown_at(self, needed: Sequence[Compared]) -> Mapping[Term, Term] | None:
-        """A thread, and what else is no parameter, that shows it for the first values that fulfil these."""
-        first = (
+        """A thread, and what else is no parameter, that shows it for the first values that fulfil these.
+
+        Of the first block, which every grid has, if one does.
+        """
+        first = [
             t.eq(self.parameters[c.parameter], t.const(n)) for c in needed if (n := _first(c)) is not None
-        )
-        model = self.query.briefly(t.and_(self.formula, *first)).values
+        ]
+        blocks = (self.query.where.axes[axis] for axis in BID)
+        in_first = t.and_(self.formula, *first, *(t.eq(x, t.ZERO) for x in blocks))
+        model = self.query.briefly(in_first).values or self.query.briefly(t.and_(self.formula, *first)).values
         if model is None:
             return None
         own = frozenset(self.parameters.values())
         return {x: t.const(value) for x, value in model.items() if x.op is Op.SYMBOL and x not in own}
 
     def go_on(self, showing: Mapping[Term, Term], needed: Sequence[Compared]) -> bool:
-        """Those show it for all values that fulfil the comparisons, as far as the source admits them."""
-        sizes = (t.le(t.ZERO, x) for x in self.parameters.values())
+        """Those show it for all values that fulfil the comparisons, as far as the source admits them.
+
+        Parameters that no comparison is about are positive: without them there may be no thread.
+        """
+        compared = parameters_of(needed)
+        sizes = (t.le(t.ZERO if name in compared else t.ONE, x) for name, x in self.parameters.items())
         missed = t.not_(t.substitute(self.formula, showing))
         return self.query.refutes(t.and_(*self.query.told, *sizes, *map(self._term, needed), missed))
 
+    def beyond_launches(self, enough: Sequence[Compared]) -> Conditions:
+        """Without what holds wherever there is a grid: ``n`` > 0 of ``(n + 63) / 64`` blocks."""
+        launched = t.and_(*self.query.told, *(t.le(t.ONE, self.query.where.axes[axis]) for axis in GDIM))
+        more = (c for c in enough if not self.query.refutes(t.and_(launched, t.not_(self._term(c)))))
+        return tuple(more) or tuple(enough)
+
     def loosest(
         self, needed: Sequence[Compared], closest: Sequence[Compared], showing: Mapping[Term, Term]
-    ) -> Conditions:
+    ) -> tuple[Compared, ...]:
         """Limits nearer to those of the program that are enough, too: ``n`` > 16 where it is even anyway."""
         found = list(closest)
         for i, (far, near) in enumerate(zip(needed, closest, strict=True)):

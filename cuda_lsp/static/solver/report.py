@@ -25,7 +25,7 @@ from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
-from cuda_lsp.static.solver.condition import condition_of
+from cuda_lsp.static.solver.condition import condition_of, example_of
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
@@ -195,9 +195,9 @@ def _diagnosis(
                 status, doubt = Status.POSSIBLE, Open.ARGUMENTS  # every kernel wraps for some size
             query.shown[p.pair.sites] = (p, facts, arguments)
         elif doubt in (Open.ARGUMENTS, Open.LAUNCH_AND_ARGUMENTS):
-            parameters = query.parameters(query.complete(t.and_(facts, p.formula), p))
-            names = sorted({x.args[0] for x in parameters} & arguments.keys())
-            conditions = (c.Example(tuple((n, arguments[n]) for n in names)),) if names else ()
+            formula = query.complete(t.and_(facts, p.formula), p)
+            parameters = {x.args[0]: x for x in query.parameters(formula) if x.args[0] in arguments}
+            conditions = (example_of(formula, parameters, arguments, query),) if parameters else ()
     if status is Status.POSSIBLE and isinstance(doubt, c.OnData) and not query.summary.locks:
         doubt = asked_of_contents(p, facts, query, doubt)
     array, witness, warp = early.array, None, False

@@ -85,7 +85,7 @@ class _Refinement:
             elif work.now() > until:
                 merged.reasons[doubt(Open.TIME)] = None
                 break  # nothing more to prove
-            merged.absorb(evolve(self, kernel=_under(self.kernel, launch), deadline=until)._settled(launch))
+            merged.absorb(evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch))
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
@@ -233,10 +233,10 @@ class _Refinement:
         return all(isinstance(first_answer(FOR_EVERY_LAUNCH, pair), Proved) for pair in pairs)
 
 
-def _under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
+def under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
     """The kernel as this launch runs it; what holds at one only, where each of them is looked at."""
     if kernel.computed is not None:
-        kernel = evolve(kernel, computed=_under(kernel.computed, launch))
+        kernel = evolve(kernel, computed=under(kernel.computed, launch))
     said = kernel.said_of(launch) if len(kernel.launches) <= budgets.MOST_LAUNCHES else ()
     if not said:
         return kernel

@@ -6,11 +6,11 @@ from attrs import evolve
 
 from cuda_lsp.model import MAX_BLOCK_THREADS, Mode
 from cuda_lsp.static import budgets
-from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
+from cuda_lsp.static.findings.conditions import Doubt, Example, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver import report
-from cuda_lsp.static.solver.grains import evened, step_of
+from cuda_lsp.static.solver.grains import evened, of_whole_blocks, step_of
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics import plain
 from cuda_lsp.static.solver.tactics.meetings import positive
@@ -77,10 +77,19 @@ def _is_counter(term: Term) -> bool:
 
 
 def _unless_even(pair: OpenPair, answer: Answer, proof: Tactic) -> Answer:
-    if isinstance(answer, Shown) and answer.finding.certain and answer.finding.conditions:
-        for uneven, p, facts, query in evened(pair.p, pair.facts, pair.query):
-            if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
-                return Shown(answer.finding.doubted(uneven))
+    if not isinstance(answer, Shown):
+        return answer
+    finding, asked = answer.finding, (pair.p, pair.facts, pair.query)
+    if finding.certain and finding.conditions:
+        cases = evened(*asked)
+    elif finding.doubt is Open.ARGUMENTS:
+        cases = of_whole_blocks(*asked)
+    else:
+        return answer
+    for uneven, p, facts, query in cases:
+        if isinstance(proof(evolve(pair, p=p, facts=facts, query=query)), Proved):
+            needed = tuple(c for c in finding.conditions if not isinstance(c, Example))
+            return Shown(evolve(finding.doubted(uneven), conditions=needed))
     return answer
 
 
