@@ -206,7 +206,8 @@ class Summary:
     that stand for values computed from memory in ways that are not followed (floating point).
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
     left of them, with the parameters in it. ``unrolled``: some loop was walked round by round.
-    ``reached``: shared arrays that blocks of a cluster reach of one another.
+    ``reached``: shared arrays that blocks of a cluster reach of one another. ``computed``: parameters, by
+    name, that every launch computes from others.
     """
 
     events: tuple[Event, ...]
@@ -227,3 +228,4 @@ class Summary:
     unrolled: bool = False
     reached: frozenset[Array] = frozenset()
     claims: Mapping[str, Claim] = field(factory=dict[str, Claim])
+    computed: Mapping[str, Term] = field(factory=dict[str, Term])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Set
 
@@ -45,6 +46,7 @@ def summarise(
             acquiring=frozenset(facts.acquiring), claimed=facts.claimed - facts.reached,
             cleared=facts.cleared,
         )  # fmt: skip
+        computed = _computed(kernel, walker)
         walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
         walker.walk(kernel.body)
         # A counter that something sets back hands out a number twice, and negative ones.
@@ -74,7 +76,20 @@ def summarise(
         walker.unrolled,
         frozenset(facts.reached),
         walker.claims,
+        computed,
     )
+
+
+def _computed(kernel: ir.Kernel, walker: Walker) -> dict[str, Term]:
+    """Parameters that every launch computes from others, which the kernel's program begins with."""
+    params = {var.name: var for var in kernel.params}
+    made = itertools.takewhile(lambda s: isinstance(s, ir.Assign), kernel.body)
+    values = ((s.var, walker.evaluator().value(s.value)) for s in made if isinstance(s, ir.Assign))
+    return {
+        var.name: value
+        for var, value in values
+        if isinstance(value, Term) and params.get(var.name, var) is not var
+    }
 
 
 def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:

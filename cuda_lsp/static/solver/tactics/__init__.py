@@ -16,6 +16,7 @@ from cuda_lsp.static.solver.tactics import (
     counted,
     digits,
     divided,
+    extents,
     masks,
     meetings,
     members,
@@ -27,6 +28,7 @@ from cuda_lsp.static.solver.tactics import (
     reached,
     rising,
     rows,
+    sums,
     threads,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
@@ -50,6 +52,7 @@ _CHEAP: tuple[Tactic, ...] = (
     masks.as_remainders(_OF_REMAINDERS),  # of sizes that are masks
     quotients.one_after_the_other(_OF_ADDRESSES),
     *_OF_ADDRESSES[:-1],
+    sums.as_sizes(_OF_ADDRESSES),  # of others, by the host
     _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
     rows.apart,
     masks.powers_of_two,
@@ -68,6 +71,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         models.already_shown,
         models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
         *_CHEAP,
+        extents.of_loops(_CHEAP),
         models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
         meetings.under_the_launch,
     ),
