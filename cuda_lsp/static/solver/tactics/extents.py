@@ -1,7 +1,7 @@
 """What loops count up to is an extent, and no extent is 0: windows of ``k`` elements have some.
 
-``out = in - k + 1`` rows are no more than ``in`` where there is a window at all; that a launch passes 0 is not
-meant. Not where the kernel says itself what it does with such a size.
+``out = in - k + 1`` rows are no more than ``in`` where there is a window at all; that a launch passes 0 is
+not meant. Not where the kernel says itself what it does with such a size.
 """
 
 from __future__ import annotations
