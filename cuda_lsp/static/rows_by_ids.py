@@ -35,7 +35,8 @@ def of_one_row(flow: DataFlow, a: Accessed, b: Accessed, ids: frozenset[Array]) 
     }
     sums = [linear(_resolved(x.pointer, held)) for x in (a, b)]
     rows = [{part: n for part, n in x.items() if _names(flow, part, ids)} for x in sums]
-    if rows[0] != rows[1]:
+    planes = [{part: n for part, n in x.items() if _is_size(flow, part)} for x in sums]
+    if rows[0] != rows[1] or planes[0] != planes[1]:
         return False
     return not rows[0] or abs(_from_start(sums[0]) - _from_start(sums[1])) < min(map(abs, rows[0].values()))
 
@@ -107,6 +108,15 @@ def _names(flow: DataFlow, part: Expr | None, ids: frozenset[Array]) -> bool:
         return False
     held = (e for e in subexpressions((part,)) if isinstance(e, ir.Intrinsic))
     return any(e.name == _HELD for e in held) or bool(flow.arrays_in(flow.of(part)) & ids)
+
+
+def _is_size(flow: DataFlow, part: Expr | None) -> bool:
+    """Parameters alone have part in it: where a plane of rows begins."""
+    return (
+        part is not None
+        and set(variables(part)) <= flow.params
+        and not any(isinstance(e, ir.Builtin | ir.Intrinsic) for e in subexpressions((part,)))
+    )
 
 
 def _from_start(sum: Sum) -> int:

@@ -19,7 +19,7 @@ from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
 from cuda_lsp.model import Mode, SourceRange
-from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, data_flow
+from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, Source, data_flow
 from cuda_lsp.static.linear import linear
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.rows_by_ids import is_local, of_one_row
@@ -54,12 +54,17 @@ def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     if len(ids) != 1 or not _one_each(flow, ids):
         return False
     place = [x for x in flow.accesses if x.arrays & a.arrays]
-    if not all((x.address, x.choices) == (a.address, a.choices) for x in place):
+    if not all((_led_by(flow, x), x.choices) == (_led_by(flow, a), a.choices) for x in place):
         return False
     if not of_one_row(flow, a, b, ids):
         return False
     named = not ids & bounding_arrays(flow.slice.kernel)  # what tells where rows begin and end names none
     return (named and _scales(flow, place)) or (not ids & flow.rows and _adds(flow, a, ids))
+
+
+def _led_by(flow: DataFlow, x: Accessed) -> frozenset[Source]:
+    """What its address comes from but sizes: rows may lie in several planes of one allocation."""
+    return x.address - flow.params
 
 
 def _one_each(flow: DataFlow, ids: frozenset[Array]) -> bool:
@@ -86,8 +91,9 @@ def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
 
 
 def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:
-    """All that is read is of the rows that the ids name, or alike for all threads."""
+    """All that is read is of the rows that the ids name, alike for all threads, or kept for each of them."""
     read = [x for x in flow.accesses if x.mode is Mode.READ and not x.arrays & (a.arrays | ids)]
+    read = [x for x in read if not _is_kept_on(flow, x)]
     told = [flow.arrays_in(x.address) for x in read]
     alike = [_alike(flow, x) for x in read]
     ours = all(
@@ -95,6 +101,14 @@ def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: fr
         for arrays, same in zip(told, alike, strict=True)
     )
     return ours and ids in told
+
+
+def _is_kept_on(flow: DataFlow, x: Accessed) -> bool:
+    """The thread's own state, of random numbers perhaps: read and put back at its coordinates."""
+    there = [y for y in flow.accesses if y.arrays & x.arrays]
+    if flow.arrays_in(x.address) or not any(y.mode is Mode.WRITE for y in there):
+        return False
+    return all(y.address == x.address for y in there)
 
 
 def _alike(flow: DataFlow, x: Accessed) -> bool:

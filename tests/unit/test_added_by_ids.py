@@ -283,3 +283,37 @@ def test_rows_are_put_back_pair_by_pair(row: str, meet: bool) -> None:
     report = check_text(Path("k.cu"), PAIRS.replace("ROW", row))
     assert not report.errors
     assert (Status.CONDITIONAL in {f.status for f in report.findings if f.kind}) is meet
+
+
+PLANES = """
+__global__ void k(int* state, const int* id, const float* mass, float* x, float* y, float* z, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int now = state[i], p = id[OFFSET i];
+    float m = 1 / mass[p];
+    x[p] = .5f * x[p] + m * now;
+    y[Y] = .5f * y[Y] + m * now;
+    z[p] = .5f * z[p] + m * now;
+    state[i] = now * 7 + 1;
+}
+void go(int* state, int* id, float* mass, float* x, int n) {
+    k<<<32, 256>>>(state, id, mass, x, x + n, x + 2 * n, n);
+}
+"""
+
+
+def of_planes(offset: str = "", y: str = "p") -> set[Status]:
+    report = check_text(Path("k.cu"), PLANES.replace("OFFSET", offset).replace("Y]", f"{y}]"))
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+@pytest.mark.parametrize("offset", ["", "7 +", "n +"])
+def test_rows_are_put_back_to_planes_of_one_allocation(offset: str) -> None:
+    """With what each thread keeps for itself, as random numbers are."""
+    assert of_planes(offset) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize("y", ["p / 2", "id[i / 2]", "p % 64"])
+def test_rows_that_are_named_twice_meet_in_planes_too(y: str) -> None:
+    assert Status.CONDITIONAL in of_planes(y=y)

@@ -42,14 +42,18 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 
 
 def race_finding(
-    p: Problem, facts: Term, answer: Answer, query: Query, launch: LaunchConfig | None
-) -> Diagnosis | None:
-    """The diagnosis for a model of the pair, or None when the model does not replay (spurious)."""
+    p: Problem, facts: Term, answer: Answer, query: Query, launch: LaunchConfig | None,
+    *, whatever: bool = False,
+) -> Diagnosis | None:  # fmt: skip
+    """The diagnosis for a model of the pair, or None when the model does not replay (spurious).
+
+    ``whatever``: its threads meet whatever memory holds, as has been shown.
+    """
     values = answer.values or {}
     threads = model_threads(values, query, p.pair.relation)
     arguments = argument_values(query, values, launch)
     locks = query.summary.locks
-    doubt: Doubt | None = c.OnData(locks) if locks else data_dependence(p, query)
+    doubt: Doubt | None = c.OnData(locks) if locks else None if whatever else data_dependence(p, query)
     met: Met | None = None
     data: Conditions | None = None
     cells: Cells = ()
@@ -65,6 +69,8 @@ def race_finding(
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
+        elif whatever:
+            data, cells = (), ()
     except TooLong:
         doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:

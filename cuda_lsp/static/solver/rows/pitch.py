@@ -91,6 +91,7 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     readings = [
         _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
     ]
+    readings += [_Reading(p, free, grid_known, False, whole=True).read(start) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -116,6 +117,7 @@ class _Reading:
     free: Mapping[str, Var]
     grid_known: bool
     components: bool  # what tells addresses apart may be a component of a structure of arrays
+    whole: bool = field(default=False, kw_only=True)  # columns alone tell threads apart, in whichever rows
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -161,7 +163,8 @@ class _Reading:
             self._divide(column_a, column_b, sizes, element)
             inner = self.parameters[count:]
             self.nested += [(o, i) for o in outer for i in inner if o is not i]
-        self._divide(row_a, row_b, (1, 1), 1)
+        if not self.whole:
+            self._divide(row_a, row_b, (1, 1), 1)
 
     def _pitch(
         self, a: Term, b: Term, element: int, start: Term | None

@@ -16,6 +16,7 @@ from cuda_lsp.static.solver.tactics import (
     counted,
     digits,
     divided,
+    elements,
     extents,
     masks,
     meetings,
@@ -72,6 +73,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
         *_CHEAP,
         extents.of_loops(_CHEAP),
+        models.of_one_value(elements.read_by_both, _CHEAP),
         models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
         meetings.under_the_launch,
     ),
