@@ -9,7 +9,7 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
@@ -91,8 +91,17 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     readings = [
         _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
     ]
-    readings += [_Reading(p, free, grid_known, False, whole=True).read(start) for start in starts]
+    readings += [_as_a_whole(p, free, grid_known, start, starts) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+def _as_a_whole(
+    p: Problem, free: Mapping[str, Var], grid_known: bool, start: Term, pitches: Sequence[Term]
+) -> Pitch | None:
+    """Rows that columns alone tell apart, whichever they are; None: the columns hold rows themselves."""
+    pitch = _Reading(p, free, grid_known, False, whole=True).read(start)
+    columns = [x for level in pitch.levels for x in level.both] if pitch is not None else []
+    return pitch if set(pitches).isdisjoint(t.subterms(*columns)) else None
 
 
 def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
