@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -63,6 +63,7 @@ class KernelSource:
     parameter_types: tuple[str, ...] = ()  # without the names that they have in the text
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
     overload: str = ""  # which of several kernels of this name
+    rivals: tuple[SourceRange, ...] = ()  # of those the others that take as many arguments
 
     @property
     def identity(self) -> str:
@@ -233,11 +234,16 @@ class _Finder:
 
 def _told_apart(kernels: Sequence[KernelSource]) -> list[KernelSource]:
     """Kernels of one name differ in the types of their parameters."""
-    many = Counter((k.scope, k.name) for k in kernels)
-    return [
-        evolve(k, overload=f"({','.join(k.parameter_types)})") if many[k.scope, k.name] > 1 else k
-        for k in kernels
-    ]
+    many: dict[tuple[str, str], list[KernelSource]] = defaultdict(list)
+    for k in kernels:
+        many[k.scope, k.name].append(k)
+
+    def told(k: KernelSource) -> KernelSource:
+        others = [other for other in many[k.scope, k.name] if other is not k]
+        rivals = tuple(other.range for other in others if len(other.parameters) == len(k.parameters))
+        return evolve(k, overload=f"({','.join(k.parameter_types)})", rivals=rivals) if others else k
+
+    return [told(k) for k in kernels]
 
 
 def spread(instances: Sequence[Instance]) -> Sequence[Instance]:

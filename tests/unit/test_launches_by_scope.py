@@ -44,3 +44,29 @@ def blocks(launches: str) -> list[set[tuple[int, int, int]]]:
 )
 def test_a_launch_is_of_the_kernel_that_it_names(launches: str, tiles: set[int], rows: set[int]) -> None:
     assert [{x for x, _, _ in found} for found in blocks(launches)] == [tiles, rows]
+
+
+OVERLOADED = """
+FORWARD
+__global__ void heat(int n, const float* a, const float* b, float* out) { out[threadIdx.x] = a[n] + b[n]; }
+void one(int n, float* v, float* out) { heat<<<1, 32>>>(n, v, v + n, out); }
+__global__ void heat(int n, const float* mass, float* x, float* out) { out[threadIdx.x] = mass[n] + x[n]; }
+void two(int n, float* m, float* v, float* out) { heat<<<1, 64>>>(n, m, v, out); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "first", "second"),
+    [
+        (("FORWARD", ""), {32}, {64}),  # as many arguments, of types that nobody can tell apart
+        (("FORWARD", "void no() { heat<<<1, 128>>>(0, 0, 0, 0); }"), {32, 128}, {64, 128}),
+        (("heat<<<1, 64>>>(n, m, v, out)", "one(n, v, out)"), {32}, {256}),  # nobody launches the second
+    ],
+)
+def test_a_launch_is_of_the_last_of_several_definitions(
+    changed: tuple[str, str], first: set[int], second: set[int]
+) -> None:
+    text = OVERLOADED.replace(*changed).replace("FORWARD", "")
+    report = check_text(Path("k.cu"), text, Settings(solver=False))
+    found = [{launch.block[0] for launch in kernel.launches} for kernel in report.kernels]
+    assert found == [first, second]

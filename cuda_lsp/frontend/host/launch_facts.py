@@ -372,15 +372,25 @@ def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchS
 
     Others are of another function of that name, as are those with more; without one that fits, defaults may
     fill the gap. So are those of another namespace, where some name the kernel's own; else they may be
-    aliases.
+    aliases. Of several kernels that take as many, the one is meant whose definition is the last before it.
     """
     takes = len(kernel.parameters)
     named = [s for s in sites if s.kernel == kernel.base_name and (s.passed or 0) <= takes]
     own = [site for site in named if _may_instantiate(site, kernel)]
     in_scope = [site for site in own if f"::{kernel.scope}".endswith(f"::{site.scope}")]
     own = in_scope if any(site.scope for site in in_scope) else own
+    own = [site for site in own if not _is_of_a_rival(site, kernel)]
     fits = any(site.passed == takes for site in own)
     return [site for site in own if site.passed in (None, takes)] if fits else own
+
+
+def _is_of_a_rival(launch: LaunchSite, kernel: KernelSource) -> bool:
+    """Another kernel that it may be of as well is defined between this one and the launch."""
+    at = launch.site.range if launch.site is not None else None
+    if at is None or at.path != kernel.range.path:
+        return False
+    before = [x for x in (kernel.range, *kernel.rivals) if x.start < at.start]
+    return bool(before) and max(before, key=lambda x: x.start) != kernel.range
 
 
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
