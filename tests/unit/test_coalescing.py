@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.model import Code, LaunchConfig
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.coalescing import coalescing_findings, sector_reports
 from cuda_lsp.static.execution.enumerate import execute
 
@@ -29,3 +32,26 @@ def test_a_strided_write_is_reported_and_a_packed_one_is_not() -> None:
     write = n.write(a, TID * 16)
     findings = coalescing_findings(run(n.kernel(write, n.write(b, TID))))
     assert [f.site for f in findings] == [write.site]
+
+
+@pytest.mark.parametrize(
+    ("guard", "told"),
+    [
+        (
+            "true",
+            "a warp needs 32 sectors of 32 bytes for in[threadIdx.x * 8] instead of 4; its lanes are 32 bytes",
+        ),
+        (
+            "threadIdx.x < 8",
+            "8 lanes of a warp need 8 sectors of 32 bytes for in[threadIdx.x * 8] instead of 1; they",
+        ),
+    ],
+)
+def test_it_says_how_many_lanes_come_where_not_all_do(guard: str, told: str) -> None:
+    text = (
+        "__global__ void k(int* out, const int* in) {"
+        f" if ({guard}) out[threadIdx.x] = in[threadIdx.x * 8]; }}\n"
+        "void go(int* out, const int* in) { k<<<1, 64>>>(out, in); }"
+    )
+    (found,) = [f for f in check_text(Path("k.cu"), text).findings if f.code is Code.UNCOALESCED_ACCESS]
+    assert told in found.message

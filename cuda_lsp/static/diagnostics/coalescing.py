@@ -30,7 +30,7 @@ class SectorReport:
     """Sectors of one site's worst warp request against the ideal, and the mean over requests.
 
     ``layout``: how the lanes of the worst request lie, for people; ``apart``: the elements from each to the
-    next, where that is one number.
+    next, where that is one number. ``lanes``: how many it has; None: all of the warp.
     """
 
     site: Site
@@ -40,6 +40,14 @@ class SectorReport:
     mean_sectors: float
     layout: str
     apart: int | None
+    lanes: int | None = None
+
+    @property
+    def asking(self) -> str:
+        """Who needs the sectors."""
+        if self.lanes is None:
+            return "a warp needs"
+        return f"{self.lanes} lanes of a warp need" if self.lanes > 1 else "a lane needs"
 
 
 def request_sectors(addresses: Lanes, active: Flags, size: int) -> tuple[Lanes, Lanes]:
@@ -96,7 +104,7 @@ def _report(mode: Mode, requests: list[_Requests]) -> SectorReport:
     mean = float(np.concatenate([r.sectors for r in requests]).mean())
     worst = max(requests, key=lambda r: int(r.sectors[r.worst] - r.ideal[r.worst]))
     row = worst.worst
-    addresses = worst.addresses[row][worst.active[row]]
+    addresses, whole = worst.addresses[row][worst.active[row]], bool(worst.active[row].all())
     apart = np.diff(addresses)
     even = len(apart) > 0 and bool((apart == apart[0]).all())
     return SectorReport(
@@ -105,22 +113,23 @@ def _report(mode: Mode, requests: list[_Requests]) -> SectorReport:
         int(worst.sectors[row]),
         int(worst.ideal[row]),
         mean,
-        _layout(addresses, worst.size),
+        _layout(addresses, worst.size, "its lanes" if whole else "they"),
         abs(int(apart[0])) // worst.size if even else None,
+        None if whole else len(addresses),
     )
 
 
-def _layout(addresses: Lanes, size: int) -> str:
+def _layout(addresses: Lanes, size: int, lanes: str) -> str:
     """``; its lanes are 40 bytes apart``: of the active lanes' addresses; "" where there is no rule."""
     apart = np.diff(addresses)
     if not len(apart):
         return ""
     if (apart == apart[0]).all() and abs(int(apart[0])) > size:
-        return f"; its lanes are {abs(int(apart[0]))} bytes apart"
+        return f"; {lanes} are {abs(int(apart[0]))} bytes apart"
     ascending = np.unique(addresses)
     pieces = int((np.diff(ascending) > size).sum()) + 1
     if 1 < pieces < len(ascending):
-        return f"; its lanes lie in {pieces} rows"
+        return f"; {lanes} lie in {pieces} rows"
     return "" if pieces > 1 else f"; it begins {int(ascending[0]) % SECTOR_BYTES} bytes into a sector"
 
 
@@ -148,7 +157,7 @@ def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, .
     return tuple(
         Diagnosis(
             Code.UNCOALESCED_ACCESS, Status.PROVED,
-            f"uncoalesced access: a warp needs {r.sectors} sectors of {SECTOR_BYTES} bytes for "
+            f"uncoalesced access: {r.asking} {r.sectors} sectors of {SECTOR_BYTES} bytes for "
             f"{r.site.text or 'this access'} instead of {r.ideal}{r.layout}",
             trace.kernel.name, r.site, launch=trace.launch, apart=r.apart,
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Axis
+from cuda_lsp.model import Dim3, Extents
 
 
 @frozen
@@ -76,6 +77,9 @@ class Needs(enum.Enum):
     """Conditions that speak of nothing else, with their words."""
 
     BLOCKS = "the grid has more than one block"
+    BLOCKS_X = "the grid has more than one block along x"
+    BLOCKS_Y = "the grid has more than one block along y"
+    BLOCKS_Z = "the grid has more than one block along z"
     LAUNCH = "blocks are of a usual size"
     SIZES = "sizes make blocks like that"
     TEMPLATE = "the template arguments are as guessed"
@@ -85,6 +89,15 @@ class Needs(enum.Enum):
 Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs
 Conditions = tuple[Condition, ...]
 """All of them are needed."""
+
+
+def along_an_axis(needed: Conditions, blocks: tuple[Dim3, Dim3], grid: Extents) -> Conditions:
+    """Which blocks it takes, of a ``grid`` that may have several along more axes than these two differ in."""
+    differing = [i for i in range(3) if blocks[0][i] != blocks[1][i]]
+    if len(differing) != 1 or all(grid[i] == 1 for i in range(3) if i not in differing):
+        return needed
+    along = (Needs.BLOCKS_X, Needs.BLOCKS_Y, Needs.BLOCKS_Z)[differing[0]]
+    return tuple(along if n is Needs.BLOCKS else n for n in needed)
 
 
 def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:

@@ -30,7 +30,14 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.source_names import called
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Needs, parameters_of
+from cuda_lsp.static.findings.conditions import (
+    Condition,
+    Conditions,
+    Doubt,
+    Needs,
+    along_an_axis,
+    parameters_of,
+)
 
 _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
 Key = tuple[Code | None, SourceRange, SourceRange]
@@ -83,7 +90,7 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self.conditions, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch
+            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch
         )
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
@@ -91,7 +98,15 @@ class Diagnosis:
     @property
     def condition(self) -> str | None:
         """What it needs, in words."""
-        return words.conditions(self.conditions, self.launch and self.launch.block) or None
+        return words.conditions(self._needed, self.launch and self.launch.block) or None
+
+    @property
+    def _needed(self) -> Conditions:
+        """The conditions, as far as its two threads tell them closer."""
+        blocks = self.witness.blocks if self.witness is not None else None
+        if blocks is None or self.launch is None:
+            return self.conditions
+        return along_an_axis(self.conditions, blocks, self.launch.grid_axes)
 
     @property
     def reason(self) -> str | None:
