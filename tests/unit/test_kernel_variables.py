@@ -72,3 +72,29 @@ def test_a_variable_is_launched_where_it_is_seen(text: str) -> None:
 )
 def test_what_is_only_mentioned_is_not_launched(text: str) -> None:
     assert _blocks(text, "first") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "void go(int *p, bool c) { auto k = c ? rows<4, int> : rows<8, int>; k<<<8, 96>>>(p); }",
+            {("4, int", 96), ("8, int", 96)},
+        ),
+        (
+            "#define LAUNCH auto k = rows<W, S>; k<<<8, 32 * W, S * 4>>>(p);\n"
+            "void go(int *p, int n) { if (n > 4) { constexpr int W = 2, S = 3; LAUNCH }"
+            " else { constexpr int W = 4, S = 5; LAUNCH } }",
+            {("2, 3", 64), ("4, 5", 128)},
+        ),
+        (
+            "void to(int *p) { auto k = rows<M<2>, 4>; k<<<8, 32>>>(p); }"
+            " void go(int *p) { auto k = rows; k<<<8, 64>>>(p); }",
+            {("M<2>, 4", 32), (None, 64)},
+        ),
+        ("void go(int *p, int n) { auto k = n < 4 ? rows : rows<2>; k<<<8, 64>>>(p); }", {(None, 64), ("2", 64)}),
+    ],
+)
+def test_what_is_held_has_its_template_arguments(text: str, expected: set[tuple[str | None, int]]) -> None:
+    sites = [site for site in find_launches(Path("/x/a.cu"), text) if site.kernel == "rows"]
+    assert {(site.template_arguments, site.block[0]) for site in sites if site.block} == expected

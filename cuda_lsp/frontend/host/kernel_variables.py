@@ -8,7 +8,7 @@ for has the launch. What is handed to a function is followed in ``wrapped_launch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
@@ -17,6 +17,7 @@ from cuda_lsp.frontend.host.text import HostText, closings
 
 _MOST_NAMES = 200  # that one launch is followed over
 _LONGEST_VALUE = 4000
+_LONGEST_TEMPLATE = 400
 _DECLARATOR = re.compile(
     r"\s?(?:\[[^\[\];{}]{0,100}\]\s?){0,3}(?:\)\s?\([^;{}]{0,1000}?\)\s?)?(?P<begin>=(?!=)|\{)\s?"
 )
@@ -35,6 +36,10 @@ _NO_NAMES = frozenset({
 })  # fmt: skip
 
 
+Names = Mapping[str, tuple[str | None, ...]]
+"""Names that may stand for kernels, and the template arguments that stand behind each, or None."""
+
+
 @frozen
 class _Held:
     """What a name is given at a position: the names in its value, and where that may be seen."""
@@ -42,7 +47,7 @@ class _Held:
     begin: int
     end: int
     position: int
-    names: Sequence[str]
+    names: Names
 
     @property
     def local(self) -> bool:
@@ -58,22 +63,21 @@ class KernelVariables:
         self._functions = functions
         self._given: dict[str, tuple[_Held, ...]] = {}
 
-    def held(self, kernel: str, at: int) -> tuple[str, ...]:
+    def held(self, kernel: str, at: int) -> Names:
         """What else an expression in a kernel's place may stand for, looked at from ``at``: names of kernels
         among others."""
-        first = _names(kernel)
-        found = dict.fromkeys(first)
-        pending = [(name, at) for name in first]
+        found = dict(_names(kernel))
+        pending = [(name, at) for name in found]
         while pending and len(found) < _MOST_NAMES:
             name, place = pending.pop()
             for names, where in self._of(name, place):
-                new = [other for other in names if other not in found]
-                found.update(dict.fromkeys(new))
-                pending += ((other, where) for other in new)
+                pending += ((other, where) for other in names if other not in found)
+                for other, templates in names.items():
+                    found[other] = tuple(dict.fromkeys((*found.get(other, ()), *templates)))
         whole = kernel.strip()
-        return tuple(name for name in found if name != whole)
+        return {name: templates for name, templates in found.items() if name != whole}
 
-    def _of(self, name: str, at: int) -> Iterator[tuple[Sequence[str], int]]:
+    def _of(self, name: str, at: int) -> Iterator[tuple[Names, int]]:
         if name not in self._given:
             self._given[name] = tuple(self._values(name))
         seen = [each for each in self._given[name] if each.begin <= at < each.end]
@@ -118,7 +122,7 @@ class KernelVariables:
         return position, min(self._host.braces.end(position), function.end)
 
 
-def _names(value: str) -> tuple[str, ...]:
+def _names(value: str) -> Names:
     """The names in a value that may stand for a kernel; what a call returns is not its argument."""
     closing = closings(value, "()")
     pieces: list[str] = []
@@ -128,5 +132,23 @@ def _names(value: str) -> tuple[str, ...]:
             pieces.append(value[done : call.start()])
             done = closing.get(call.end() - 1, len(value))
     pieces.append(value[done:])
-    words = (word for piece in pieces for word in _VALUE.findall(piece))
-    return tuple(dict.fromkeys(word for word in words if word not in _NO_NAMES))
+    found: dict[str, tuple[str | None, ...]] = {}
+    for piece in pieces:
+        for word in _VALUE.finditer(piece):
+            if word[0] not in _NO_NAMES:
+                templates = (*found.get(word[0], ()), _template_behind(piece, word.end()))
+                found[word[0]] = tuple(dict.fromkeys(templates))
+    return found
+
+
+def _template_behind(value: str, place: int) -> str | None:
+    """The template arguments that stand behind a name there; None: there are none."""
+    opening = value.find("<", place, place + 2)
+    if opening < 0 or value[place:opening].strip():
+        return None
+    depth = 0
+    for i in range(opening, min(len(value), opening + _LONGEST_TEMPLATE)):
+        depth += {"<": 1, ">": -1}.get(value[i], 0)
+        if depth == 0:
+            return value[opening + 1 : i].strip()
+    return None

@@ -46,7 +46,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.kernel_variables import KernelVariables
+from cuda_lsp.frontend.host.kernel_variables import KernelVariables, Names
 from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.launch_site import Buffers, LaunchSite
@@ -146,12 +146,23 @@ def launches_of(
     through_variables: list[LaunchSite] = []
     for use in _written(file, reader):
         kernel, written = use.launch.kernel, use.launch.held or use.launch.kernel
-        held = () if use.by_string else variables.held(written, use.at)
+        held: Names = {} if use.by_string else variables.held(written, use.at)
         if of is None or kernel in of or not of.isdisjoint(held):
-            told = tuple(reader.told(use.launch, use.at, use.begin, use.end))
-            sites += told
-            through_variables += (evolve(s, kernel=other) for other in held if other != kernel for s in told)
+            sites += reader.told(use.launch, use.at, use.begin, use.end)
+            through_variables += _held_kernels(use, held, reader)
     return tuple(site for site in (*sites, *through_variables) if of is None or site.kernel in of)
+
+
+def _held_kernels(use: _Use, held: Names, reader: _Reader) -> Iterator[LaunchSite]:
+    """The launch of each kernel that may stand in the place of one, with its template arguments there."""
+    by_template: dict[str | None, list[str]] = {}
+    for name, templates in held.items():
+        for text in templates if name != use.launch.kernel else ():
+            by_template.setdefault(text, []).append(name)
+    for text, names in by_template.items():
+        launch = evolve(use.launch, template_arguments=text)
+        told = tuple(reader.told(launch, use.at, use.begin, use.end))
+        yield from (evolve(site, kernel=name) for name in names for site in told)
 
 
 @frozen
