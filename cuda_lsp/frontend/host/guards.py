@@ -70,15 +70,17 @@ def guards(
     found: dict[str, None] = {}
     known = _Terms(constants, at, configuration, arguments)
     for text, place in held:
-        parts = [known.compared(part, place) for part in _one_of(text)]
+        parts = [known.compared(part, place) for part in one_of(text)]
         if all(part is not None for part in parts) and any(_TERM.search(part or "") for part in parts):
             found[" || ".join(part or "" for part in parts)] = None
     return tuple(found)
 
 
-def _one_of(text: str) -> Sequence[str]:
+def one_of(text: str) -> Sequence[str]:
     """Of what one holds where the text does: of ``!(a == 0 && b == 0)`` it is ``a != 0`` or ``b != 0``."""
     bare = text.strip()
+    if "||" in bare:
+        return list(parts_of(bare, "||")) or (text,)
     if bare[:2] != "!(" or closings(bare, "()").get(1) != len(bare) - 1 or _CHOICE.search(bare):
         return (text,)
     parts = list(parts_of(bare[2:-1], "&&"))
@@ -240,7 +242,7 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
     for match in _IF.finditer(plain, begin, at):
         closing = host.parentheses.get(match.end() - 1, at)
         if closing < at:
-            yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
+            yield from ((part, match.end()) for part in _parts(plain[match.end() : closing]))
     end = at
     for match in reversed(list(_FOR.finditer(plain, max(function.body, at - _LONGEST_STATEMENT), at))):
         closing = host.parentheses.get(match.end() - 1, at)
@@ -255,7 +257,7 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         yield from _before(host, constants, brace, inside)
         header = constants.functions.header_of(brace) if brace > function.body else None
         if header is not None and header[0] in _IFS:
-            yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
+            yield from ((part, header[1] + 1) for part in _parts(plain[header[1] + 1 : header[2]]))
             keyword = plain.rfind("if", 0, header[1])
             yield from _denied_by_else(host, constants, keyword)
         elif header is not None and header[0] == "for":
@@ -263,6 +265,11 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
         else:
             yield from _denied_by_else(host, constants, brace)
         inside, brace = brace, braces.begin(brace - 1)
+
+
+def _parts(condition: str) -> Sequence[str]:
+    """All that holds where the condition does; ``a || b`` is one of it."""
+    return list(parts_of(condition, "&&")) or ([condition] if any(parts_of(condition, "||")) else [])
 
 
 def _of_loop(host: HostText, constants: HostConstants, opening: int, closing: int) -> Iterator[Comparison]:
@@ -318,7 +325,7 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
         if operator is not None and len(parts) >= 2:
             yield f"{parts[0].strip()} {operator} {parts[1].strip()}", match.end()
         elif operator is None and parts:
-            yield from ((part, match.end()) for part in parts_of(parts[0], "&&"))
+            yield from ((part, match.end()) for part in _parts(parts[0]))
     for match in _IF.finditer(plain, first, at):
         closing = host.closing(match.end() - 1)
         if braces.begin(match.start()) != brace or not 0 < closing < at or not sure(match.start()):

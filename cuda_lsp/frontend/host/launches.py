@@ -70,6 +70,7 @@ from cuda_lsp.frontend.host.shared_fields import by_field, record_fields
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
 from cuda_lsp.frontend.host.template_values import TemplateValues
 from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
+from cuda_lsp.frontend.host.told_extents import filled
 from cuda_lsp.frontend.host.wrapped_launches import (
     launches_by_macros_of,
     uses_of_functions,
@@ -338,6 +339,11 @@ class _Reader:
         grid, block, shared = (*launch.configuration, None, None, None)[:3]
         block_axes = constants.known_extents(block, at, given) if block is not None else UNKNOWN
         grid_axes = constants.known_extents(grid, at, given) if grid is not None else UNKNOWN
+        held = self._held(launch, at, given.taken)
+        block_axes, grid_axes = (
+            filled(known, text, at, self._file.host, constants, held) if text is not None else known
+            for known, text in ((block_axes, block), (grid_axes, grid))
+        )
         return LaunchSite(
             kernel=launch.kernel,
             template_arguments=self._evaluated(launch.template_arguments, at, given),
