@@ -39,11 +39,11 @@ def test_a_strided_write_is_reported_and_a_packed_one_is_not() -> None:
     [
         (
             "true",
-            "a warp needs 32 sectors of 32 bytes for in[threadIdx.x * 8] instead of 4; its lanes are 32 bytes",
+            "a warp needs 32 sectors of 32 bytes for in[threadIdx.x * 8] instead of 4; its lanes are",
         ),
         (
             "threadIdx.x < 8",
-            "8 lanes of a warp need 8 sectors of 32 bytes for in[threadIdx.x * 8] instead of 1; they",
+            "8 lanes of a warp need 8 sectors of 32 bytes for in[threadIdx.x * 8] instead of 1; they are",
         ),
     ],
 )

@@ -92,7 +92,10 @@ def test_what_is_only_mentioned_is_not_launched(text: str) -> None:
             " void go(int *p) { auto k = rows; k<<<8, 64>>>(p); }",
             {("M<2>, 4", 32), (None, 64)},
         ),
-        ("void go(int *p, int n) { auto k = n < 4 ? rows : rows<2>; k<<<8, 64>>>(p); }", {(None, 64), ("2", 64)}),
+        (
+            "void go(int *p, int n) { auto k = n < 4 ? rows : rows<2>; k<<<8, 64>>>(p); }",
+            {(None, 64), ("2", 64)},
+        ),
     ],
 )
 def test_what_is_held_has_its_template_arguments(text: str, expected: set[tuple[str | None, int]]) -> None:
