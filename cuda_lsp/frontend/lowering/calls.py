@@ -155,7 +155,7 @@ def _indirect(low: Lowering, node: Node) -> Value | Place:
     if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
         reason = "calls a function through a pointer"
     else:
-        reason = "clang could not resolve the call"
+        reason = "clang could not resolve the call: does it lack a header?"
     raise Untranslatable(text[:60], reason, node)
 
 

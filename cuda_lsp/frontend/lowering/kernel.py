@@ -116,7 +116,8 @@ class _Attempts:
 
     def _hopeless(self, home: SourceRange, reason: str) -> Kernel:
         self.hopeless = True
-        missing = Incomplete("kernel", reason, Site(home), synchronises=True)
+        told = f"{reason}; the dynamic check can still run it"
+        missing = Incomplete("kernel", told, Site(home), synchronises=True)
         return Kernel(self.name, home, (), (), (missing,))
 
 
