@@ -126,6 +126,7 @@ class Sizes:
     floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
+    _compared: dict[tuple[Term, Term], bool] = field(factory=dict[tuple[Term, Term], bool])
 
     def divided(self, a: Term, b: Term) -> Term | None:
         """``exactly_divided``, worked out once."""
@@ -160,6 +161,11 @@ class Sizes:
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
+        if (large, small) not in self._compared:
+            self._compared[large, small] = self._at_least_anew(large, small)
+        return self._compared[large, small]
+
+    def _at_least_anew(self, large: Term, small: Term) -> bool:
         choice = next((a for m in t.monomials(small) for a in m if a.op is Op.ITE), None)
         if choice is not None:  # whichever it is
             return all(self.at_least(large, t.replacing({choice: x})(small)) for x in choice.args[1:])
