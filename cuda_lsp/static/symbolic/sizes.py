@@ -48,10 +48,20 @@ def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, l
         negative = {m: -c for m, c in varying.items() if c < 0}
         value = t.from_monomials(positive)
         if not negative:
-            found.setdefault(value, []).append(limit)
+            found.setdefault(value, []).extend((limit, *_of_minimum(limit)))
         elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
             found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
     return found
+
+
+def _of_minimum(limit: Term) -> Iterator[Term]:
+    """What a limit is no more than, as it has the smaller of two numbers in it: both of these."""
+    for atoms, factor in t.monomials(limit).items():
+        if factor > 0 and len(atoms) == 1 and atoms[0].op is Op.ITE:
+            condition, then, otherwise = atoms[0].args
+            if condition in (t.le(then, otherwise), t.lt(then, otherwise)):
+                rest = t.sub(limit, t.scale(atoms[0], factor))
+                yield from (t.add(rest, t.scale(part, factor)) for part in (then, otherwise))
 
 
 def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
