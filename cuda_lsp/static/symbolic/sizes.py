@@ -176,6 +176,8 @@ class Sizes:
         return self._compared[large, small]
 
     def _at_least_anew(self, large: Term, small: Term) -> bool:
+        if small.hi <= large.lo:
+            return True
         choice = next((a for m in t.monomials(small) for a in m if a.op is Op.ITE), None)
         if choice is not None:  # whichever it is
             return all(self.at_least(large, t.replacing({choice: x})(small)) for x in choice.args[1:])
@@ -265,11 +267,22 @@ class Sizes:
         return term, t.ONE
 
     def remainder(self, term: Term) -> tuple[Term, Term] | None:
-        """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        parts = remainder_of(term)
+        """``(x, d)`` with ``term == x mod d`` and ``x >= 0``; of ``(x % 32) / 4``, ``x / 4`` and 8."""
+        parts = remainder_of(term) or self._part_of_remainder(term)
         if parts is None or not (self.not_negative(parts[0]) or self._is_shifted(parts[0])):
             return None
         return parts
+
+    def _part_of_remainder(self, term: Term) -> tuple[Term, Term] | None:
+        """``(x / e, d / e)`` of ``(x % d) / e``, where ``e`` divides ``d``."""
+        if term.op not in (Op.DIV, Op.FLOOR_DIV):
+            return None
+        inner = remainder_of(term.args[0])
+        by = term.args[1] if term.op is Op.DIV else t.const(term.args[1])
+        times = self.divided(inner[1], by) if inner is not None else None
+        if inner is None or times is None or not (self.not_negative(inner[0]) and self.sound(by, times)):
+            return None
+        return t.divide(inner[0], by), times
 
     def limits(self, value: Term, rounds: int = budgets.MOST_BOUNDS) -> list[Term]:
         """Shared terms that ``value``, which is not negative, stays below."""
