@@ -41,7 +41,7 @@ def test_digits_in_any_order_are_told_apart_within_a_small_budget(index: str) ->
 @pytest.mark.parametrize(
     ("index", "lanes"),
     [
-        ("((blockIdx.y * heads + h) * rows + r) * (n + 4) + first + lane", 5),  # the next warp's first element
+        ("((blockIdx.y * heads + h) * rows + r) * (n + 4) + first + lane", 5),  # the next warp's first
         ("((blockIdx.y * heads + h) * rows + r) * n + first + lane - n", 32),
         ("((blockIdx.y * heads + h) * rows + r) * (n + 4) + first + lane / 2", 4),  # two lanes, one element
         ("((blockIdx.y / 2 * heads + h) * rows + r) * (n + 4) + first + lane", 4),  # two blocks, one plane
