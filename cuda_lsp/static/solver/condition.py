@@ -28,16 +28,20 @@ _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
-def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
-    """Empty: the race needs no parameter."""
+def condition_of(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int]) -> Conditions:
+    """Empty: the race needs no parameter. ``arguments``: for which it happens."""
     formula = query.complete(t.and_(facts, p.formula), p)
-    return needed_condition(formula, query) if query.parameters(formula) else ()
+    return needed_condition(formula, query, arguments) if query.parameters(formula) else ()
 
 
-def needed_condition(formula: Term, query: Query) -> Conditions:
-    """A condition on the parameters in ``formula`` without which it has no model."""
+def needed_condition(formula: Term, query: Query, arguments: Mapping[str, int]) -> Conditions:
+    """A condition on the parameters in ``formula`` without which it has no model.
+
+    ``arguments``: of a model.
+    """
     parameters = sorted(query.parameters(formula), key=lambda part: part.args[0])
-    needed = _Needed(formula, query, [query.known_model(formula)])
+    given = {x: arguments[x.args[0]] for x in parameters if x.args[0] in arguments}
+    needed = _Needed(formula, query, [given, query.known_model(formula)])
 
     found: list[Compared] = []
     for i, a in enumerate(parameters):
@@ -79,7 +83,6 @@ class _Needed:
         if answer.values is not None:
             self.models.append(answer.values)
         return answer.outcome is Outcome.REFUTED
-
 
     def _fails_beside(self, atom: Term) -> bool:
         """A model without it has the parameters of one that is known, but for one of them."""

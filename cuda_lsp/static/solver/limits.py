@@ -25,7 +25,7 @@ _FIRST = {">": 1, ">=": 0, "<": -1}
 def sufficient(formula: Term, arguments: Mapping[str, int], query: Query) -> Conditions:
     """What ``formula`` needs of parameters, where that is enough, else the ``arguments`` as an example."""
     parameters = {part.args[0]: part for part in query.parameters(formula)}
-    found = needed_condition(formula, query)
+    found = needed_condition(formula, query, arguments)
     needed = [c for c in found if isinstance(c, Compared)]
     if len(needed) == len(found):
         limits = _Limits(formula, parameters, query)

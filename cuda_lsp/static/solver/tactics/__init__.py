@@ -28,6 +28,7 @@ from cuda_lsp.static.solver.tactics import (
     rising,
     rows,
     threads,
+    twins,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
@@ -60,6 +61,7 @@ PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
     (alone.one_comes_by,),
+    (models.of_one_value(twins.that_do_the_same, _CHEAP),),
     (counted.where_sums_tell(_OF_ADDRESSES),),  # of what the host has summed
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
