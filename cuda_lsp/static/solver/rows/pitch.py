@@ -88,9 +88,12 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     stored = stored_both(p.pair, summary)
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
-    readings = [
-        _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
-    ]
+    readings: list[Pitch | None] = []
+    for start in begun:
+        reading = _Reading(p, free, grid_known, stored)
+        readings.append(reading.read(start))
+        if reading.asked_for_components:
+            readings.append(_Reading(p, free, grid_known, False).read(start))
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -124,6 +127,7 @@ class _Reading:
     bounded: bool = False
     nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
     levels: list[Columns] = field(factory=list[Columns])
+    asked_for_components: bool = False  # without them it may be read otherwise
 
     def read(self, start: Term | None) -> Pitch | None:
         first, second = self.p.pair.first, self.p.pair.second
@@ -170,6 +174,7 @@ class _Reading:
         in_global = self.p.pair.first.array.space is Space.GLOBAL
         pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
         if pitch is None and self.components:
+            self.asked_for_components = True
             pitch = division.component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
