@@ -68,9 +68,9 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (members.within_their_arrays(_OF_ADDRESSES),),
     (
         models.already_shown,
-        models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
+        models.of_one_value(models.soon(meetings.in_a_row), _CHEAP),  # a race however wide rows are
         *_CHEAP,
-        models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
+        models.of_one_value(models.soon(models.of_given_sizes), _CHEAP),  # for numbers in place of sizes
         meetings.under_the_launch,
     ),
     (
@@ -83,6 +83,8 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
         models.already_shown,
+        models.of_one_value(meetings.in_a_row, _CHEAP),
+        models.of_one_value(models.of_given_sizes, _CHEAP),
         # Z3's model, if it happens; else one of early rounds
         models.of_one_value(models.replayed_unless(_IN_EACH_CASE), _CHEAP),
     ),

@@ -43,6 +43,17 @@ def already_shown(pair: OpenPair) -> Shown | None:
     return None if worse else Shown(known)
 
 
+def soon(tactic: Tactic) -> Tactic:
+    """The tactic, as far as what it finds happens within a short replay: others may still be decided."""
+
+    def within_a_short_replay(pair: OpenPair) -> Answer | None:
+        brief = evolve(pair, query=pair.query.briefly_replaying())
+        answer, pair.met = tactic(brief), brief.met
+        return answer
+
+    return within_a_short_replay
+
+
 def replayed_unless(proof: Tactic) -> Tactic:
     """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
 

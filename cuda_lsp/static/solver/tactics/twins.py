@@ -23,7 +23,7 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 
 def that_do_the_same(pair: OpenPair) -> Shown | None:
     """The race of twins, where it is certain when it is run again."""
-    p, facts, query = pair.p, pair.facts, pair.query
+    p, facts, query = pair.p, pair.facts, pair.query.briefly_replaying()
     for idle in _idle(pair):
         memo: dict[Term, Term] = {}
 
