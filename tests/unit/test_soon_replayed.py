@@ -25,7 +25,7 @@ __global__ void k(float* a, float* b, int w, int h, int n) {{
 
 def decided(index: str) -> SolverResult:
     kernel = lowered(KERNEL.format(index=index))
-    return refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)), Budget(kernel=1.5))
+    return refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)), Budget(kernel=0.4))
 
 
 def test_a_race_that_is_shown_soon_does_not_wait_for_a_long_replay() -> None:
