@@ -56,3 +56,10 @@ def test_where_nothing_bounds_columns_rows_are_taken_for_granted() -> None:
     result = decided("rows == 0")
     assert result.verdict is Verdict.RACE_FREE
     assert "rows of `w` elements do not overlap" in result.assumptions
+
+
+def test_a_width_that_steps_do_not_end_with_is_a_doubt_about_it() -> None:
+    result = decided("first >= w")
+    assert result.verdict is Verdict.UNDECIDED
+    assert "whether `w` is a multiple of 8" in result.reasons
+    assert not any(finding.certain for finding in result.findings)

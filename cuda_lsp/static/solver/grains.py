@@ -50,7 +50,8 @@ def step_of(parameter: Term, p: Problem) -> int:
 
 def _owed(parameter: Term, p: Problem) -> list[int]:
     """The smallest numbers of which a parameter has to be a multiple, and whose rest nobody looks after."""
-    divisors = sorted(_divisors(parameter, p.formula) | _vectors(parameter, p))[: budgets.MOST_DIVISORS]
+    found = _divisors(parameter, p.formula) | _vectors(parameter, p) | _steps(parameter, p)
+    divisors = sorted(found)[: budgets.MOST_DIVISORS]
     return [divisor for divisor in divisors if not _tends_to_rest(parameter, divisor, p.formula)]
 
 
@@ -77,6 +78,19 @@ def _vectors(parameter: Term, p: Problem) -> set[int]:
         factors = {factor for atoms, factor in t.monomials(offset).items() if parameter in atoms}
         found |= {size // factor for factor in factors if 0 < factor < size and size % factor == 0}
     return found
+
+
+def _steps(parameter: Term, p: Problem) -> set[int]:
+    """Of what it has to be a multiple so that steps within it end with it: ``8*i + j`` where ``8*i < w``."""
+    found: set[int] = set()
+    for guard in t.conjuncts(p.guards):
+        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
+        step = {m: c for m, c in sums.items() if m and m != (parameter,)}
+        if sums.get((parameter,)) == -1 and step and min(step.values()) > 1:
+            ways = ({t.monomials(x).get(m, 0) % c for m, c in step.items()} for x in p.offsets)
+            within = any(all(t.monomials(x).get(m, 0) for m in step) for x in p.offsets)
+            found |= {math.gcd(*step.values())} if within and {0} in ways else set()
+    return found - {1}
 
 
 def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:
