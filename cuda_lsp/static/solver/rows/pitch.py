@@ -260,31 +260,39 @@ def _bounded(
             return True
         if side(unit) and unit in quotients:
             return True  # who divides it by the width takes it to span several rows
-        if _spans_more(p, pitch, unit, bounds, free) or _goes_on(counted, of, pitch, bounds, free):
+        if _spans_more(p, pitch, unit, bounds, free) or _goes_on(p, (counted, of), pitch, bounds, free):
             return True
     return False
 
 
 def _goes_on(
-    column: Term, width: Term, pitch: Term, bounds: Mapping[Term, list[Term]], free: Mapping[str, Var]
+    p: Problem,
+    row: tuple[Term, Term],
+    pitch: Term,
+    bounds: Mapping[Term, list[Term]],
+    free: Mapping[str, Var],
 ) -> bool:
     """A guard bounds a part of the column by the pitch, and the rest goes on from there.
 
     ``8*i + j`` where ``8*i < width``, and ``j`` is below 8. Not where the column itself is bounded so that it
     stays in its row.
     """
+    column, width = row
     own = {m: c for m, c in t.monomials(column).items() if any(map(side, m))}
+    known = t.bounds_of(p.guards)
     whole = bounds.get(t.from_monomials(own), ())
+    if width is t.ZERO or any(len(m) > 1 for m in own):
+        return False  # rows of rows
     if any(certainly_at_most(limit, width, free) for limit in whole):
         return False
     for value, limits in bounds.items():
         parts = t.monomials(value)
         times = {own.get(m, 0) // c if own.get(m, 0) % c == 0 else 0 for m, c in parts.items()}
-        rest = t.from_monomials({m: c for m, c in own.items() if m not in parts})
-        if len(times) != 1 or min(times) <= 0 or rest is t.ZERO or not 0 < rest.hi < math.inf:
+        most = t.interval_of({m: c for m, c in own.items() if m not in parts}, known)[1]
+        if len(times) != 1 or min(times) <= 0 or not 0 < most < math.inf:
             continue
         (by,) = times
-        furthest = (t.add(t.scale(t.sub(limit, t.ONE), by), t.const(int(rest.hi) + 1)) for limit in limits)
+        furthest = (t.add(t.scale(t.sub(limit, t.ONE), by), t.const(int(most) + 1)) for limit in limits)
         ends = list(zip(limits, furthest, strict=True))
         if all(pitch in named(x) and not certainly_at_most(end, width, free) for x, end in ends):
             return True
