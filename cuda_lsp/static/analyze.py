@@ -210,7 +210,8 @@ class Analyzer:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
         First all kernels with little of the solver's time, then what that did not decide with a share of the
-        file's (``budgets.FILE_SHARES``). ``said`` is told what is known while there is more to come.
+        file's (``budgets.FILE_SHARES``), where it is larger than what the kernel had. ``said`` is told what
+        is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
         while document.put_off:
@@ -218,6 +219,7 @@ class Analyzer:
         self._follow_values()
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
         told = work.done()
+        had: dict[str, int] = {}
         for again in (False, True):
             likes = [known.likeness() for known in open_]  # instances that are alike have one share
             shares, undecided = Shares(settings.solver_budget, len(set(likes)), again), list[KeptReport]()
@@ -225,13 +227,15 @@ class Analyzer:
             given: dict[str, int | None] = {}
             for known, key in zip(open_, likes, strict=True):
                 budget = given[key] if key in alike else shares.following()
+                if key not in alike and budget is not None and budget <= had.get(key, 0):
+                    budget = None  # it would tell no more; others have what it leaves
                 given[key] = budget
                 if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike, key):
                     undecided += [known] if budget < settings.solver_budget else []
                 if said is not None and work.done() > told + budgets.TOLD_S:
                     told = work.done()
                     said(self._report(path, document))
-            open_ = undecided
+            open_, had = undecided, {key: share or 0 for key, share in given.items()}
         return self._report(path, document)
 
     def check(self, path: Path, text: str, *, solver: bool = True, unit: Path | None = None) -> FileReport:

@@ -140,6 +140,10 @@ MOST_CONDITIONS = 2
 MOST_CONDITION_QUERIES = 24
 """Questions that wording one condition may cost."""
 
+MODELS_BESIDE = 2
+"""Of one that is known, with another number for one parameter, that are looked for before a condition is
+asked of all of them: a tenth of the work, where unknowns are multiplied."""
+
 MOST_THRESHOLDS = 3
 """Numbers of the formula that a parameter is compared with, besides 0, 1 and the launch's extents."""
 

@@ -91,7 +91,9 @@ class KeptReport:
             answer = self._answer(settings, budget)
             if not any(finding.certain for finding in answer.findings):
                 alike[key] = answer, launches
-        self.take_in(answer, settings)
+        before = self.report
+        if not (before.refined and before.verdict is Verdict.RACY and answer.verdict is Verdict.UNDECIDED):
+            self.take_in(answer, settings)  # else it shows less than an answer before
         return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel
 
     def _answer(self, settings: Settings, budget: Budget) -> SolverResult:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-from cuda_lsp.model import FileReport, Verdict
-from cuda_lsp.static import budgets, work
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import FileReport, LaunchConfig, Verdict
+from cuda_lsp.static import budgets, kept_reports, work
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.shares import Shares
+from cuda_lsp.static.solver.answer import Budget, SolverResult, Stats
 
 BUDGET = 1000
 
@@ -111,3 +116,68 @@ def test_instances_that_are_alike_have_one_share(
         analyzer.shutdown()
     assert [k.verdict for k in report.kernels] == [verdict] * 3
     assert asked[0] < 3
+
+
+HARD = """
+__global__ void k{number}(int* a, const int* p, int n) {{
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) a[p[i] / {number}] = i;
+}}
+"""
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, answers: Callable[[str, int], SolverResult]) -> FileReport:
+    """What a file of kernels comes to, of which the solver gives these ``answers`` by name and budget."""
+
+    def proof(
+        kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+    ) -> SolverResult:
+        return answers(kernel.name, round(1000 * budget.kernel))
+
+    monkeypatch.setattr(kept_reports, "proof", proof)
+    path, analyzer = Path("/nowhere/hard.cu"), Analyzer()
+    try:
+        analyzer.update(path, "".join(HARD.format(number=number) for number in range(2, 8)))
+        return analyzer.settle(path)
+    finally:
+        analyzer.shutdown()
+
+
+def test_nobody_is_looked_at_again_with_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    asked: dict[str, list[int]] = {}
+
+    def open_(name: str, budget: int) -> SolverResult:
+        asked.setdefault(name, []).append(budget)
+        work_of = budget / 1000 if name != "k7" else 0.0
+        return SolverResult(Verdict.UNDECIDED, ("time",), stats=Stats(seconds=work_of))
+
+    _asked(monkeypatch, open_)
+    assert len(asked) == 6
+    assert all(sorted(set(budgets)) == budgets for budgets in asked.values())
+    assert len(asked["k7"]) == 1
+
+
+def test_what_a_second_look_does_not_show_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    solver = kept_reports.proof
+
+    def proof(
+        kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+    ) -> SolverResult:
+        asked.append(round(1000 * budget.kernel))
+        if asked[-1] > asked[0]:
+            return SolverResult(Verdict.UNDECIDED, ("time",))
+        return evolve(solver(kernel, launches, gpu, Budget()), stats=Stats(seconds=budget.kernel))
+
+    monkeypatch.setattr(kept_reports, "proof", proof)
+    monkeypatch.setattr(budgets, "FILE_SHARES", (0.5, 1.5))
+    path, analyzer = Path("/nowhere/shifted.cu"), Analyzer()
+    text = "__global__ void k(int* a, int n) { int i = 32 * blockIdx.x + threadIdx.x; a[i] = a[i + n]; }"
+    try:
+        analyzer.update(path, text + "void run(int* a, int n) { k<<<4, 32>>>(a, n); }")
+        report = analyzer.settle(path)
+    finally:
+        analyzer.shutdown()
+    assert len(asked) == 2
+    assert [k.verdict for k in report.kernels] == [Verdict.RACY]

@@ -8,6 +8,7 @@ ordinary values that satisfy it; else the values of the witness are told, as an 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -16,7 +17,7 @@ from attrs import define
 from cuda_lsp.ir.program import BDIM, GDIM, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
-from cuda_lsp.static.solver.query import Outcome, Query
+from cuda_lsp.static.solver.query import Outcome, Query, is_linear
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Term
@@ -27,16 +28,20 @@ _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
-def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
-    """Empty: the race needs no parameter."""
+def condition_of(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int]) -> Conditions:
+    """Empty: the race needs no parameter. ``arguments``: for which it happens."""
     formula = query.complete(t.and_(facts, p.formula), p)
-    return needed_condition(formula, query) if query.parameters(formula) else ()
+    return needed_condition(formula, query, arguments) if query.parameters(formula) else ()
 
 
-def needed_condition(formula: Term, query: Query) -> Conditions:
-    """A condition on the parameters in ``formula`` without which it has no model."""
+def needed_condition(formula: Term, query: Query, arguments: Mapping[str, int]) -> Conditions:
+    """A condition on the parameters in ``formula`` without which it has no model.
+
+    ``arguments``: of a model.
+    """
     parameters = sorted(query.parameters(formula), key=lambda part: part.args[0])
-    needed = _Needed(formula, query, [query.known_model(formula)])
+    given = {x: arguments[x.args[0]] for x in parameters if x.args[0] in arguments}
+    needed = _Needed(formula, query, [given, query.known_model(formula)])
 
     found: list[Compared] = []
     for i, a in enumerate(parameters):
@@ -54,21 +59,53 @@ def needed_condition(formula: Term, query: Query) -> Conditions:
 
 @define
 class _Needed:
-    """Whether a race has no model without an ``atom``; each model that is found tells of many atoms."""
+    """Whether a race has no model without an ``atom``; each model that is found tells of many atoms.
+
+    Where unknowns are multiplied, models beside those that are known are found sooner, with numbers for all
+    parameters, than it is found out that there may be none.
+    """
 
     formula: Term
     query: Query
     models: list[Mapping[Term, int]]
     asked: int = 0
+    _linear: bool | None = None
 
     def __call__(self, atom: Term) -> bool:
         self.asked += 1
         if self.asked > budgets.MOST_CONDITION_QUERIES or any(_fails(atom, m) for m in self.models):
             return False
+        if self._linear is None:
+            self._linear = is_linear(self.formula)
+        if not self._linear and self._fails_beside(atom):
+            return False
         answer = self.query.briefly(t.and_(self.formula, t.not_(atom)))
         if answer.values is not None:
             self.models.append(answer.values)
         return answer.outcome is Outcome.REFUTED
+
+    def _fails_beside(self, atom: Term) -> bool:
+        """A model without it has the parameters of one that is known, but for one of them."""
+        for numbers in itertools.islice(self._beside(atom), budgets.MODELS_BESIDE):
+            given = {x: t.const(n) for x, n in numbers.items()}
+            answer = self.query.briefly(t.substitute(self.formula, given))
+            if answer.values is not None:
+                self.models.append({**answer.values, **numbers})
+                return True
+        return False
+
+    def _beside(self, atom: Term) -> Iterator[Mapping[Term, int]]:
+        """Numbers for all parameters for which the comparison is false, larger ones first."""
+        parameters = self.query.parameters(self.formula)
+        limits = {part.value for part in t.subterms(atom) if part.is_const}
+        limits |= {abs(n) for x in t.subterms(atom) for n in t.monomials(x).values()}
+        for model in self.models[:1]:
+            known = {x: model.get(x, 1) for x in parameters}
+            for x in (x for x in t.subterms(atom) if x in known):
+                near = {n + i for n in (*limits, known[x], *known.values()) for i in (-1, 0, 1)}
+                for n in sorted((n for n in near if x.lo <= n <= x.hi), reverse=True):
+                    if _fails(atom, numbers := {**known, x: n}):
+                        yield numbers
 
 
 def _fails(atom: Term, model: Mapping[Term, int]) -> bool:

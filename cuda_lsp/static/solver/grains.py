@@ -12,7 +12,7 @@ read four at once: where ``C`` is no multiple of four, the GPU takes none of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 
@@ -22,6 +22,7 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
+from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 _REMAINDERS = (Op.FLOOR_MOD, Op.REM)
@@ -59,7 +60,8 @@ def step_of(parameter: Term, p: Problem) -> int:
 
 def _owed(parameter: Term, p: Problem) -> list[int]:
     """The smallest numbers of which a parameter has to be a multiple, and whose rest nobody looks after."""
-    divisors = sorted(_divisors(parameter, p.formula) | _vectors(parameter, p))[: budgets.MOST_DIVISORS]
+    found = _divisors(parameter, p.formula) | _vectors(parameter, p) | _steps(parameter, p)
+    divisors = sorted(found)[: budgets.MOST_DIVISORS]
     return [divisor for divisor in divisors if not _tends_to_rest(parameter, divisor, p.formula)]
 
 
@@ -86,6 +88,25 @@ def _vectors(parameter: Term, p: Problem) -> set[int]:
         factors = {factor for atoms, factor in t.monomials(offset).items() if parameter in atoms}
         found |= {size // factor for factor in factors if 0 < factor < size and size % factor == 0}
     return found
+
+
+def _steps(parameter: Term, p: Problem) -> set[int]:
+    """Of what it has to be a multiple so that steps within it end with it: ``8*i + j`` where ``8*i < w``."""
+    found: set[int] = set()
+    for guard in t.conjuncts(p.guards):
+        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
+        step = {m: c for m, c in sums.items() if m and m != (parameter,)}
+        if sums.get((parameter,)) == -1 and step and min(step.values()) > 1:
+            found |= {math.gcd(*step.values())} if any(_goes_on(step, x) for x in p.offsets) else set()
+    return found - {1}
+
+
+def _goes_on(step: Mapping[t.Monomial, int], offset: Term) -> bool:
+    """The address has the step in it, and a digit of the thread's or a loop's that counts within it."""
+    parts = t.monomials(offset)
+    others = (m[0] for m in parts if len(m) == 1 and m not in step)
+    within = any(side(x) and 0 < x.hi < math.inf for x in others)
+    return within and all(parts.get(m, 0) and parts[m] % c == 0 for m, c in step.items())
 
 
 def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:

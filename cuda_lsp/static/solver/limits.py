@@ -28,7 +28,7 @@ def sufficient(formula: Term, arguments: Mapping[str, int], query: Query) -> Con
     formula = _of_parameters(formula, query)
     query.solve(formula)  # a model, which the limits below start from
     parameters = {part.args[0]: part for part in query.parameters(formula)}
-    found = needed_condition(formula, query)
+    found = needed_condition(formula, query, arguments)
     needed = [c for c in found if isinstance(c, Compared)]
     if len(needed) == len(found):
         limits = _Limits(formula, parameters, query)

@@ -191,7 +191,7 @@ def _diagnosis(
     if met is not None and (meant or doubt is None or _happens_anyway(p, query, threads, arguments)):
         # Addresses that are products may meet only because the model chose the factors.
         # So may those that need nothing of memory: then it is the parameters that decide.
-        needed = () if meant and data and is_linear(p.overlap) else condition_of(p, facts, query)
+        needed = () if meant and data and is_linear(p.overlap) else condition_of(p, facts, query, arguments)
         doubt = _launch_doubt(p, facts, query, needed, arguments)
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)

@@ -67,6 +67,12 @@ class _Digit:
     back: bool = False
 
 
+_Weighted = tuple[_Digit, Term]
+"""A digit, and its weight in the units that count."""
+_Cut = tuple[tuple[_Digit, ...], frozenset[_Digit]]
+"""A digit with the run that ends below it, and all that stands below."""
+
+
 def digits_of(
     p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable[str], unbounded: Iterable[Term] = (),
     *, shifted: bool = False,
@@ -129,17 +135,61 @@ def _said_of_both(guards: Term) -> list[_Equation]:
 # ----------------------------------------------------------------------------------------- digits
 
 
+@frozen(eq=False)
+class _Limiting:
+    """What bounds of digits are made of.
+
+    ``products``: of a digit and a weight, which are bounded together. ``divides``: quotients of sizes are
+    bounds: ``x / d``, each of weight ``d``, is no more than ``x``.
+    """
+
+    products: frozenset[t.Monomial]
+    divides: bool
+
+
 @define(eq=False)
 class _Reader(Sizes):
     """Separates equations. ``unbounded``: columns, of which ``rows`` are taken not to overlap for it."""
 
     unbounded: frozenset[Term] = frozenset()
     rows: dict[Term, None] = field(factory=dict[Term, None])
+    _separated: dict[Term, tuple[list[_Equation] | None, dict[Term, None]]] = field(
+        factory=dict[Term, "tuple[list[_Equation] | None, dict[Term, None]]"]
+    )
+    _kept_apart: dict[_Cut, bool] = field(factory=dict["_Cut", bool])
+    _reached: dict[frozenset[_Weighted], list[Term]] = field(
+        factory=dict["frozenset[_Weighted]", "list[Term]"]
+    )
+    _in_common: dict[tuple[Term, Term], list[Term]] = field(factory=dict[tuple[Term, Term], "list[Term]"])
+    _limiting: _Limiting | None = None
+
+    @property
+    def limiting(self) -> _Limiting:
+        """What the bounds of digits are made of, worked out once."""
+        if self._limiting is None:
+            products = (m for value in self.bounds for m in t.monomials(value) if len(m) > 1)
+            parts = t.subterms(*(limit for limits in self.bounds.values() for limit in limits))
+            divides = any(x.op is Op.DIV and side(x) == SHARED for x in parts)
+            self._limiting = _Limiting(frozenset(products), divides)
+        return self._limiting
 
     # -- separation
 
     def separate(self, difference: Term) -> list[_Equation] | None:
-        """Equations that hold when the difference is 0; None when it cannot be taken apart."""
+        """Equations that hold when the difference is 0; None when it cannot be taken apart.
+
+        Worked out once, with the rows that it takes for granted.
+        """
+        if difference not in self._separated:
+            before, self.rows = self.rows, {}
+            equations = self._separate(difference)
+            self._separated[difference] = equations, self.rows
+            self.rows = before
+        equations, rows = self._separated[difference]
+        self.rows.update(rows)
+        return equations
+
+    def _separate(self, difference: Term) -> list[_Equation] | None:
         for apart in (False, True):
             parts = _parts(difference, apart)
             if parts is None or not 1 <= len(parts) <= budgets.MOST_DIGITS:
@@ -155,7 +205,7 @@ class _Reader(Sizes):
         best: list[list[_Digit]] = []
         for order in _orders(sorted(parts, key=_size)):
             taken = dict(self.rows)
-            runs = self._runs(order)
+            runs = self._runs(order, len(best))
             if len(runs) > len(best):
                 best = runs
             else:
@@ -178,13 +228,16 @@ class _Reader(Sizes):
             self.rows = taken
         return None
 
-    def _runs(self, ordered: list[_Digit]) -> list[list[_Digit]]:
+    def _runs(self, ordered: list[_Digit], known: int) -> list[list[_Digit]]:
         """The digits, least weight first, cut where what lies below is less than one unit of the next.
 
-        Above a cut, all weights are multiples of that unit.
+        Above a cut, all weights are multiples of that unit. What will not be more than the ``known`` runs of
+        another order is not looked at to its end.
         """
         runs: list[list[_Digit]] = [[]]
         for i, digit in enumerate(ordered):
+            if len(runs) + len(ordered) - max(i, 1) <= known:
+                break
             if runs[-1] and self._is_cut(digit, runs[-1], ordered[:i], ordered[i + 1 :]):
                 runs.append([])
             runs[-1].append(digit)
@@ -198,8 +251,17 @@ class _Reader(Sizes):
     def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         """Everything below the digit differs by less than its weight.
 
-        That is less than one unit of the run below, and what the run's digits differ by.
+        That is less than one unit of the run below, and what the run's digits differ by. Orders of digits
+        have most of their cuts in common.
         """
+        key = (digit, *run), frozenset(below)
+        if key not in self._kept_apart:
+            self._kept_apart[key] = self._apart_anew(digit, run, below)
+        return self._kept_apart[key]
+
+    def _apart_anew(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
+        if any(self._exceeds(d, digit.weight) for d in below):
+            return False
         unit = run[0].weight
         within = [self.divided(d.weight, unit) for d in run]
         weights = [w for w in within if w is not None]
@@ -209,6 +271,18 @@ class _Reader(Sizes):
         if len(below) > 1 or unit is not t.ONE:
             candidates += self._reach(below, [d.weight for d in below], alone=False)
         return any(self.at_least(digit.weight, candidate) for candidate in candidates)
+
+    def _exceeds(self, digit: _Digit, weight: Term) -> bool:
+        """The digit's own weight is no part of this one, nor does a condition bound what it makes of it.
+
+        What the digit ranges over is so many times its weight, which ``at_least`` will not find in the other.
+        """
+        room, parts = t.monomials(weight), t.monomials(digit.weight)
+        if self.limiting.divides or all(any(t.without(m, part) is not None for m in room) for part in parts):
+            return False
+        value = digit.second if digit.first is t.ZERO else digit.first
+        made = (part + atoms for part in parts for atoms in t.monomials(value))
+        return not any(tuple(sorted(m, key=lambda atom: atom.order)) in self.limiting.products for m in made)
 
     def _reach(self, digits: Sequence[_Digit], weights: Sequence[Term], alone: bool = True) -> list[Term]:
         """What the digits' difference, with these weights, stays below: all together, and each ``alone``."""
@@ -221,8 +295,14 @@ class _Reader(Sizes):
             found += [t.add(t.ONE, *choice) for choice in itertools.islice(most, budgets.MOST_BOUNDS)]
         return found
 
-    def _together(self, weighted: Sequence[tuple[_Digit, Term]]) -> list[Term]:
+    def _together(self, weighted: Sequence[_Weighted]) -> list[Term]:
         """What the difference of digits is at most that are all counted from one end."""
+        key = frozenset(weighted)
+        if key not in self._reached:
+            self._reached[key] = self._together_anew(weighted)
+        return self._reached[key]
+
+    def _together_anew(self, weighted: Sequence[_Weighted]) -> list[Term]:
         if all(d.first is t.ZERO and d.second is t.ZERO for d, _ in weighted):
             return [t.add(*(t.scale(w, abs(d.shift)) for d, w in weighted))]
         if len(weighted) == 1 and not weighted[0][0].shift:
@@ -265,6 +345,11 @@ class _Reader(Sizes):
 
     def _common(self, first: Term, second: Term) -> list[Term]:
         """What the difference of two terms that are not negative stays below."""
+        if (first, second) not in self._in_common:
+            self._in_common[first, second] = self._common_anew(first, second)
+        return self._in_common[first, second]
+
+    def _common_anew(self, first: Term, second: Term) -> list[Term]:
         if t.ZERO in (first, second):
             return self.limits(t.add(first, second))
         limits, others = self.limits(first), self.limits(second)

@@ -7,7 +7,7 @@ contradictions are seen at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from cuda_lsp.static.symbolic.core import (
     FALSE,
@@ -47,6 +47,9 @@ def le_zero(difference: Term) -> Term:
     if choice is not None:
         condition, then, otherwise = choice
         return bool_ite(condition, _truth(then + constant <= 0), _truth(otherwise + constant <= 0))
+    by_branch = _by_branch(sums, constant, le_zero)
+    if by_branch is not None:
+        return by_branch
     shared = math.gcd(*sums.values())
     if shared > 1:  # tighten: g*p + c <= 0  <=>  p + ceil(c/g) <= 0
         sums = {m: c // shared for m, c in sums.items()}
@@ -68,6 +71,9 @@ def eq(a: Term, b: Term) -> Term:
     if choice is not None:
         condition, then, otherwise = choice
         return bool_ite(condition, _truth(then + constant == 0), _truth(otherwise + constant == 0))
+    by_branch = _by_branch(sums, constant, eq_zero)
+    if by_branch is not None:
+        return by_branch
     shared = math.gcd(*sums.values())
     if constant % shared:
         return FALSE
@@ -86,6 +92,43 @@ def _choice(sums: Mapping[tuple[Term, ...], int]) -> tuple[Term, int, int] | Non
         return None
     condition, then, otherwise = atoms[0].args
     return (condition, factor * then.value, factor * otherwise.value) if _constant(then, otherwise) else None
+
+
+def _by_branch(
+    sums: Mapping[tuple[Term, ...], int], constant: int, compared: Callable[[Term], Term]
+) -> Term | None:
+    """The comparison of a choice, where one of its branches decides it: ``(c ? 1 : x) == 0``.
+
+    ``a || b || done[i]`` is such a choice, of numbers that are choices. None: neither branch decides.
+    """
+    ((atoms, factor),) = sums.items() if len(sums) == 1 else (((), 0),)
+    if len(atoms) != 1 or atoms[0].op is not Op.ITE:
+        return None
+    condition, *branches = atoms[0].args
+    if not any(map(_is_of_numbers, branches)):
+        return None
+    offset = from_monomials({(): constant})
+    then, otherwise = (compared(add(scale(branch, factor), offset)) for branch in branches)
+    then, otherwise = _where(condition, then), _where(not_(condition), otherwise)
+    decided = not {then, otherwise}.isdisjoint((TRUE, FALSE))
+    return bool_ite(condition, then, otherwise) if decided else None
+
+
+def _is_of_numbers(term: Term) -> bool:
+    """A number, or a choice between one and what is of numbers in turn."""
+    while term.op is Op.ITE:
+        numbers = [part for part in term.args[1:] if part.is_const]
+        if not numbers:
+            return False
+        term = term.args[2] if numbers[0] is term.args[1] else term.args[1]
+    return term.is_const
+
+
+def _where(known: Term, condition: Term) -> Term:
+    """The condition where another holds, as far as one of them says the other, or denies it."""
+    if implies(known, condition):
+        return TRUE
+    return FALSE if implies(condition, not_(known)) or implies(known, not_(condition)) else condition
 
 
 def _constant(*terms: Term) -> bool:
@@ -228,6 +271,9 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         return otherwise
     if condition.op is Op.NOT:
         return ite(condition.args[0], otherwise, then)
+    inner = _branch_where(condition, then), _branch_where(not_(condition), otherwise)
+    if inner != (then, otherwise):
+        return ite(condition, *inner)
     ours, theirs = monomials(then), monomials(otherwise)
     common = {m: c for m, c in ours.items() if theirs.get(m) == c}
     if common:  # what does not depend on the condition
@@ -237,6 +283,13 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
     if condition.op is Op.LE and lo < max(then.lo, otherwise.lo) and _larger(condition, ours, theirs):
         lo = max(then.lo, otherwise.lo)
     return intern(Op.ITE, (condition, then, otherwise), (condition, then, otherwise), lo, hi)
+
+
+def _branch_where(known: Term, term: Term) -> Term:
+    """What a choice comes to where its condition, or the opposite, is known."""
+    if term.op is Op.ITE and term.args[0] is known:
+        return term.args[1]
+    return term.args[2] if term.op is Op.ITE and term.args[0] is not_(known) else term
 
 
 def _larger(

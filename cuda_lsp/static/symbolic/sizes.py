@@ -48,10 +48,20 @@ def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, l
         negative = {m: -c for m, c in varying.items() if c < 0}
         value = t.from_monomials(positive)
         if not negative:
-            found.setdefault(value, []).append(limit)
+            found.setdefault(value, []).extend((limit, *_of_minimum(limit)))
         elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
             found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
     return found
+
+
+def _of_minimum(limit: Term) -> Iterator[Term]:
+    """What a limit is no more than, as it has the smaller of two numbers in it: both of these."""
+    for atoms, factor in t.monomials(limit).items():
+        if factor > 0 and len(atoms) == 1 and atoms[0].op is Op.ITE:
+            condition, then, otherwise = atoms[0].args
+            if condition in (t.le(then, otherwise), t.lt(then, otherwise)):
+                rest = t.sub(limit, t.scale(atoms[0], factor))
+                yield from (t.add(rest, t.scale(part, factor)) for part in (then, otherwise))
 
 
 def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
@@ -126,6 +136,7 @@ class Sizes:
     floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
+    _compared: dict[tuple[Term, Term], bool] = field(factory=dict[tuple[Term, Term], bool])
 
     def divided(self, a: Term, b: Term) -> Term | None:
         """``exactly_divided``, worked out once."""
@@ -160,6 +171,13 @@ class Sizes:
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
+        if (large, small) not in self._compared:
+            self._compared[large, small] = self._at_least_anew(large, small)
+        return self._compared[large, small]
+
+    def _at_least_anew(self, large: Term, small: Term) -> bool:
+        if small.hi <= large.lo:
+            return True
         choice = next((a for m in t.monomials(small) for a in m if a.op is Op.ITE), None)
         if choice is not None:  # whichever it is
             return all(self.at_least(large, t.replacing({choice: x})(small)) for x in choice.args[1:])
@@ -249,11 +267,22 @@ class Sizes:
         return term, t.ONE
 
     def remainder(self, term: Term) -> tuple[Term, Term] | None:
-        """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        parts = remainder_of(term)
+        """``(x, d)`` with ``term == x mod d`` and ``x >= 0``; of ``(x % 32) / 4``, ``x / 4`` and 8."""
+        parts = remainder_of(term) or self._part_of_remainder(term)
         if parts is None or not (self.not_negative(parts[0]) or self._is_shifted(parts[0])):
             return None
         return parts
+
+    def _part_of_remainder(self, term: Term) -> tuple[Term, Term] | None:
+        """``(x / e, d / e)`` of ``(x % d) / e``, where ``e`` divides ``d``."""
+        if term.op not in (Op.DIV, Op.FLOOR_DIV):
+            return None
+        inner = remainder_of(term.args[0])
+        by = term.args[1] if term.op is Op.DIV else t.const(term.args[1])
+        times = self.divided(inner[1], by) if inner is not None else None
+        if inner is None or times is None or not (self.not_negative(inner[0]) and self.sound(by, times)):
+            return None
+        return t.divide(inner[0], by), times
 
     def limits(self, value: Term, rounds: int = budgets.MOST_BOUNDS) -> list[Term]:
         """Shared terms that ``value``, which is not negative, stays below."""

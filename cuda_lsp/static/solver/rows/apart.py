@@ -191,9 +191,12 @@ def _ample(
     few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
     wide = max(wide, budgets.AMPLE_TIMES * few * few)  # a column may be a count of steps
     free = [x for x in others if x not in pitch.parameters and x not in _computed_from(pitch, stated)]
-    least = {x: int(low) for x, (low, _) in t.bounds_of(stated).items() if few < low < math.inf}
+    bounds = t.bounds_of(stated)
+    least = {x: int(low) for x, (low, _) in bounds.items() if few < low < math.inf}
     if any(least.get(x, 0) + few >= wide for x in free):
         return t.FALSE  # such rows are not wide beside what is large itself
+    if any(high < wide for x, (_, high) in bounds.items() if x in pitch.parameters):
+        return t.FALSE  # the source says that they are narrower
     small = [t.and_(t.le(x, t.const(least.get(x, 0) + few)), t.le(t.const(-few), x)) for x in free]
     nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)

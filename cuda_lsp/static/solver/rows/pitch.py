@@ -88,9 +88,12 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     stored = stored_both(p.pair, summary)
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
-    readings = [
-        _Reading(p, free, grid_known, c and stored).read(start) for start in begun for c in (True, False)
-    ]
+    readings: list[Pitch | None] = []
+    for start in begun:
+        reading = _Reading(p, free, grid_known, stored)
+        readings.append(reading.read(start))
+        if reading.asked_for_components:
+            readings.append(_Reading(p, free, grid_known, False).read(start))
     readings += [_as_a_whole(p, free, grid_known, start, starts) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
@@ -135,6 +138,7 @@ class _Reading:
     bounded: bool = False
     nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
     levels: list[Columns] = field(factory=list[Columns])
+    asked_for_components: bool = False  # without them it may be read otherwise
 
     def read(self, start: Term | None) -> Pitch | None:
         first, second = self.p.pair.first, self.p.pair.second
@@ -182,6 +186,7 @@ class _Reading:
         in_global = self.p.pair.first.array.space is Space.GLOBAL
         pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
         if pitch is None and self.components:
+            self.asked_for_components = True
             pitch = division.component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
@@ -267,7 +272,41 @@ def _bounded(
             return True
         if side(unit) and unit in quotients:
             return True  # who divides it by the width takes it to span several rows
-        if _spans_more(p, pitch, unit, bounds, free):
+        if _spans_more(p, pitch, unit, bounds, free) or _goes_on(p, (counted, of), pitch, bounds, free):
+            return True
+    return False
+
+
+def _goes_on(
+    p: Problem,
+    row: tuple[Term, Term],
+    pitch: Term,
+    bounds: Mapping[Term, list[Term]],
+    free: Mapping[str, Var],
+) -> bool:
+    """A guard bounds a part of the column by the pitch, and the rest goes on from there.
+
+    ``8*i + j`` where ``8*i < width``, and ``j`` is below 8. Not where the column itself is bounded so that it
+    stays in its row.
+    """
+    column, width = row
+    own = {m: c for m, c in t.monomials(column).items() if any(map(side, m))}
+    known = t.bounds_of(p.guards)
+    whole = bounds.get(t.from_monomials(own), ())
+    if width is t.ZERO or any(len(m) > 1 for m in own):
+        return False  # rows of rows
+    if any(certainly_at_most(limit, width, free) for limit in whole):
+        return False
+    for value, limits in bounds.items():
+        parts = t.monomials(value)
+        times = {own.get(m, 0) // c if own.get(m, 0) % c == 0 else 0 for m, c in parts.items()}
+        most = t.interval_of({m: c for m, c in own.items() if m not in parts}, known)[1]
+        if len(times) != 1 or min(times) <= 0 or not 0 < most < math.inf:
+            continue
+        (by,) = times
+        furthest = (t.add(t.scale(t.sub(limit, t.ONE), by), t.const(int(most) + 1)) for limit in limits)
+        ends = list(zip(limits, furthest, strict=True))
+        if all(pitch in named(x) and not certainly_at_most(end, width, free) for x, end in ends):
             return True
     return False
 

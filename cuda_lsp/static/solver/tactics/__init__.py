@@ -31,6 +31,7 @@ from cuda_lsp.static.solver.tactics import (
     rows,
     sums,
     threads,
+    twins,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
@@ -64,17 +65,18 @@ PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
     (alone.one_comes_by,),
+    (models.of_one_value(twins.that_do_the_same, _CHEAP),),
     (counted.where_sums_tell(_OF_ADDRESSES),),  # of what the host has summed
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (members.within_their_arrays(_OF_ADDRESSES),),
     (
         models.already_shown,
-        models.of_one_value(meetings.in_a_row, _CHEAP),  # a race however wide rows are
+        models.of_one_value(models.soon(meetings.in_a_row), _CHEAP),  # a race however wide rows are
         *_CHEAP,
         extents.of_loops(_CHEAP),
-        models.of_one_value(elements.read_by_both, _CHEAP),
-        models.of_one_value(models.of_given_sizes, _CHEAP),  # a race for numbers in place of sizes
+        models.of_one_value(models.soon(elements.read_by_both), _CHEAP),
+        models.of_one_value(models.soon(models.of_given_sizes), _CHEAP),  # for numbers in place of sizes
         meetings.under_the_launch,
     ),
     (
@@ -87,6 +89,8 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
         models.already_shown,
+        models.of_one_value(meetings.in_a_row, _CHEAP),
+        models.of_one_value(models.of_given_sizes, _CHEAP),
         # Z3's model, if it happens; else one of early rounds
         models.of_one_value(models.replayed_unless(_IN_EACH_CASE), _CHEAP),
     ),

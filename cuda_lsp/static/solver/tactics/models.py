@@ -43,6 +43,17 @@ def already_shown(pair: OpenPair) -> Shown | None:
     return None if worse else Shown(known)
 
 
+def soon(tactic: Tactic) -> Tactic:
+    """The tactic, as far as what it finds happens within a short replay: others may still be decided."""
+
+    def within_a_short_replay(pair: OpenPair) -> Answer | None:
+        brief = evolve(pair, query=pair.query.briefly_replaying())
+        answer, pair.met = tactic(brief), brief.met
+        return answer
+
+    return within_a_short_replay
+
+
 def replayed_unless(proof: Tactic) -> Tactic:
     """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
 
@@ -103,12 +114,26 @@ def of_one_value(tactic: Tactic, proofs: tuple[Tactic, ...]) -> Tactic:
         if finding is None or differ is None or finding.same_value or not finding.certain:
             return answer
         others = evolve(pair, p=evolve(pair.p, guards=t.and_(pair.p.guards, differ)))
+        if _shown_for(others, finding):
+            return answer
         refuted = first_answer((*proofs, plain.refuted), others)
         if not isinstance(refuted, Proved):
             return answer
         return Shown(evolve(finding, same_value=True), refuted.assumptions)
 
     return told
+
+
+def _shown_for(others: OpenPair, finding: Diagnosis) -> bool:
+    """For the finding's own arguments there is a model: numbers for all sizes make that a cheap question."""
+    query = others.query
+    formula = query.complete(t.and_(others.facts, others.p.formula), others.p)
+    witness = finding.witness
+    if witness is None:
+        return False
+    named = (x for x in query.parameters(formula) if x.args[0] in witness.arguments)
+    given = {x: t.const(witness.arguments[x.args[0]]) for x in named}
+    return query.briefly(t.substitute(formula, given)).outcome is Outcome.MODEL
 
 
 def _values_differ(p: Problem) -> Term | None:

@@ -44,11 +44,12 @@ Answer = Proved | Shown | GaveUp
 
 @define(eq=False)
 class Group:
-    """Pairs that differ in conditions on data only. ``guards``: the conditions that all have.
+    """Pairs that differ in conditions on data only. ``p``: one; ``guards``: the conditions that all have.
 
     ``answers``: for all of them, by the tactics that were asked for it; ``meet``: whether they do in a row.
     """
 
+    p: Problem | None = None
     guards: Term = t.TRUE
     members: int = 0
     answers: dict[tuple[Tactic, ...], Proved | None] = field(

@@ -1,0 +1,65 @@
+"""Columns of which a guard bounds a part by the width: that they stay in their rows is not for granted."""
+
+from __future__ import annotations
+
+import pytest
+from extract_kernels import lowered
+
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
+
+LAUNCH = LaunchConfig((8, 8, 1), source=LaunchSource.FILE)
+KERNEL = """
+__global__ void k(float* a, int rows, int w) {{
+    int eight = blockIdx.x * 8 + threadIdx.y, first = 8 * eight, lane = threadIdx.x;
+    if ({leaves}) return;
+    for (int r = 0; r < rows; r++) a[r * {pitch} + first + lane] = r;
+}}
+"""
+
+
+def decided(leaves: str, pitch: str = "w") -> SolverResult:
+    kernel = lowered(KERNEL.format(leaves=leaves, pitch=pitch))
+    return refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+
+
+@pytest.mark.parametrize(
+    ("leaves", "pitch"),
+    [
+        ("first >= w", "w"),  # the last eight may go on in the next row
+        ("first + 4 >= w", "w"),
+        ("eight >= w", "(4 * w)"),
+        ("first > w - lane", "w"),
+    ],
+)
+def test_what_goes_on_behind_the_bound_may_leave_the_row(leaves: str, pitch: str) -> None:
+    result = decided(leaves, pitch)
+    assert result.verdict is not Verdict.RACE_FREE, result.assumptions
+
+
+@pytest.mark.parametrize(
+    ("leaves", "pitch"),
+    [
+        ("first + lane >= w", "w"),
+        ("first + 8 > w", "w"),
+        ("first >= w", "(w + 7)"),
+        ("eight >= w", "(8 * w)"),
+        ("first >= w || first + lane >= w", "w"),
+    ],
+)
+def test_what_the_bound_has_room_for_stays_in_it(leaves: str, pitch: str) -> None:
+    assert decided(leaves, pitch).verdict is Verdict.RACE_FREE
+
+
+def test_where_nothing_bounds_columns_rows_are_taken_for_granted() -> None:
+    result = decided("rows == 0")
+    assert result.verdict is Verdict.RACE_FREE
+    assert "rows of `w` elements do not overlap" in result.assumptions
+
+
+def test_a_width_that_steps_do_not_end_with_is_a_doubt_about_it() -> None:
+    result = decided("first >= w")
+    assert result.verdict is Verdict.UNDECIDED
+    assert "whether `w` is a multiple of 8" in result.reasons
+    assert not any(finding.certain for finding in result.findings)
