@@ -11,7 +11,7 @@ import functools
 import importlib
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -165,7 +165,7 @@ class Encoder:
             return z3().If(*(self.encode(part) for part in args))
         return self._arithmetic(term)
 
-    def _sum(self, items: Any) -> Z3:
+    def _sum(self, items: Iterable[tuple[t.Monomial, int]]) -> Z3:
         total: Z3 = None
         for atoms, factor in items:
             product: Z3 = None
@@ -179,7 +179,7 @@ class Encoder:
             elif factor != 1:
                 product = product * self._number(factor)
             total = product if total is None else total + product
-        return total
+        return self._number(0) if total is None else total
 
     def _product(self, atoms: t.Monomial) -> Z3:
         """A product as an unknown of its own: not negative, and no less than a factor, where that holds."""
@@ -209,9 +209,8 @@ class Encoder:
     def _comparison(self, op: Op, difference: Term) -> Z3:
         """Negative monomials go to the other side, so that bit-vectors do not wrap in between."""
         sums = t.monomials(difference)
-        left = t.from_monomials({m: c for m, c in sums.items() if c > 0})
-        right = t.from_monomials({m: -c for m, c in sums.items() if c < 0})
-        a, b = self.encode(left), self.encode(right)
+        a = self._sum((m, c) for m, c in sums.items() if c > 0)
+        b = self._sum((m, -c) for m, c in sums.items() if c < 0)
         return a <= b if op is Op.LE else a == b
 
     def _arithmetic(self, term: Term) -> Z3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
@@ -28,6 +28,19 @@ def side(term: Term) -> int:
     return term.whose
 
 
+@frozen(eq=False)
+class _Bound:
+    """``value`` stays below ``limit``, or is no more than ``most``, of its thread, or below that."""
+
+    value: Term
+    limit: Term
+    most: Term | None = None
+
+
+_upper: dict[Term, _Bound | None] = t.memo()
+_lower: dict[Term, tuple[Term, Term] | None] = t.memo()
+
+
 def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, list[Term]]:
     """Exclusive upper bounds that the guards state: term of one thread → shared terms.
 
@@ -37,33 +50,58 @@ def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, l
     for guard in guards:
         if guard.op is not Op.LE:
             continue
-        varying: dict[t.Monomial, int] = {}
-        shared: dict[t.Monomial, int] = {}
-        for atoms, factor in t.monomials(guard.args[0]).items():
-            (varying if any(side(a) for a in atoms) else shared)[atoms] = factor
-        if not varying or side(t.from_monomials(varying)) == MIXED:
+        if guard not in _upper:
+            _upper[guard] = _upper_bound(guard.args[0])
+        bound = _upper[guard]
+        if bound is None:
             continue
-        limit = t.sub(t.ONE, t.from_monomials(shared))
-        positive = {m: c for m, c in varying.items() if c > 0}
-        negative = {m: -c for m, c in varying.items() if c < 0}
-        value = t.from_monomials(positive)
-        if not negative:
-            found.setdefault(value, []).append(limit)
-        elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
-            found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
+        if bound.most is None:
+            found.setdefault(bound.value, []).append(bound.limit)
+        elif below or bound.limit is t.ONE:
+            found.setdefault(bound.value, []).append(bound.most)
     return found
+
+
+def _upper_bound(difference: Term) -> _Bound | None:
+    """What is bound where this is 0 at most."""
+    varying: dict[t.Monomial, int] = {}
+    shared: dict[t.Monomial, int] = {}
+    for atoms, factor in t.monomials(difference).items():
+        (varying if any(side(a) for a in atoms) else shared)[atoms] = factor
+    if not varying or side(t.from_monomials(varying)) == MIXED:
+        return None
+    limit = t.sub(t.ONE, t.from_monomials(shared))
+    positive = {m: c for m, c in varying.items() if c > 0}
+    negative = {m: -c for m, c in varying.items() if c < 0}
+    value = t.from_monomials(positive)
+    if not negative:
+        return _Bound(value, limit)
+    if not limit.is_const or limit.value > 1:
+        return None
+    return _Bound(value, limit, t.add(t.from_monomials(negative), limit, t.const(-1)))
 
 
 def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
     """What terms of one thread are at least, as the guards state: shared terms."""
     found: dict[Term, list[Term]] = {}
     for guard in guards:
-        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
-        varying = {m: -c for m, c in sums.items() if any(map(side, m))}
-        value = t.from_monomials(varying)
-        if varying and min(varying.values()) > 0 and side(value) != MIXED:
-            found.setdefault(value, []).append(t.add(guard.args[0], value))
+        if guard.op is not Op.LE:
+            continue
+        if guard not in _lower:
+            _lower[guard] = _lower_bound(guard.args[0])
+        bound = _lower[guard]
+        if bound is not None:
+            found.setdefault(bound[0], []).append(bound[1])
     return found
+
+
+def _lower_bound(difference: Term) -> tuple[Term, Term] | None:
+    """What is bound where this is 0 at most, and what it is at least."""
+    varying = {m: -c for m, c in t.monomials(difference).items() if any(map(side, m))}
+    value = t.from_monomials(varying)
+    if not varying or min(varying.values()) <= 0 or side(value) == MIXED:
+        return None
+    return value, t.add(difference, value)
 
 
 def exactly_divided(a: Term, b: Term) -> Term | None:
