@@ -27,6 +27,7 @@ from cuda_lsp.static.solver.tactics import (
     reached,
     rising,
     rows,
+    strides,
     threads,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
@@ -39,6 +40,7 @@ _OF_ADDRESSES: tuple[Tactic, ...] = (
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
     rising.together,  # padded indices
+    strides.differ,  # of tensors, whatever their order
     rows.apart,  # rows and columns, known, assumed, as stated
 )
 
