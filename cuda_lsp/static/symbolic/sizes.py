@@ -163,6 +163,7 @@ class Sizes:
     above_zero: frozenset[Term] = frozenset()
     floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
+    _is_guarded: dict[Term, bool] = field(factory=dict[Term, bool])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
 
     def divided(self, a: Term, b: Term) -> Term | None:
@@ -191,10 +192,13 @@ class Sizes:
 
     def _guarded(self, atom: Term) -> bool:
         """What is not negative stays below it, or below it less something that is not negative either."""
-        return atom in self.above_zero or any(
-            value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
-            for value, limits in self.bounds.items() for limit in limits
-        )  # fmt: skip
+        known = self._is_guarded.get(atom)
+        if known is None:
+            known = self._is_guarded[atom] = atom in self.above_zero or any(
+                value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
+                for value, limits in self.bounds.items() for limit in limits
+            )  # fmt: skip
+        return known
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
@@ -226,6 +230,8 @@ class Sizes:
 
     def _unfloored(self, term: Term) -> Term:
         """No smaller: ``d * (x / d)`` as ``x``."""
+        if not any(x.op is Op.DIV for x in term.parts):
+            return term
         total: list[Term] = []
         for atoms, factor in t.monomials(term).items():
             value = t.from_monomials({atoms: factor})
