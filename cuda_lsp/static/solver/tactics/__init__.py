@@ -27,6 +27,7 @@ from cuda_lsp.static.solver.tactics import (
     reached,
     rising,
     rows,
+    steps,
     strides,
     threads,
 )
@@ -57,7 +58,7 @@ _CHEAP: tuple[Tactic, ...] = (
     masks.powers_of_two,
 )
 
-PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
+PROOFS: tuple[Tactic, ...] = (*_CHEAP, steps.whole, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
@@ -75,10 +76,11 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     ),
     (
         models.already_shown,
-        common.for_group((plain.refuted,)),
+        common.for_group((plain.refuted, steps.whole)),
         plain.refuted,
+        steps.whole,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
-        divided.by_something((*_CHEAP, plain.refuted)),
+        divided.by_something((*_CHEAP, steps.whole, plain.refuted)),
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left
