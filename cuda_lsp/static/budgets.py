@@ -290,6 +290,9 @@ TABLE_INSTRUCTIONS = 60
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""
 
+MOST_STEPS = 8
+"""Pairs of numbers, one of each thread, of which it is said that they are whole divisors apart."""
+
 KEPT_TERMS = 20_000
 """Terms whose values are remembered: what grows by one operation at a time is looked through once."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 
-TERM, INSTRUCTION, Z3_UNIT, QUERY = 1e-5, 2.5e-6, 3.6e-7, 3.5e-3
+TERM, INSTRUCTION, Z3_UNIT, QUERY = 1.5e-5, 2.5e-6, 3.6e-7, 2.5e-3
 """Seconds: to make a term (or find it made), for an instruction of the exact machine, one of Z3's units, one
 question."""
 

@@ -106,6 +106,13 @@ happens to run."""
 _order = itertools.count()
 _permanent: list[Term] = []
 """Terms that modules made when they were imported."""
+_memos: list[dict[Any, Any]] = []
+
+
+def memo() -> dict[Any, Any]:
+    """Of what was worked out about terms, which is forgotten with them."""
+    _memos.append({})
+    return _memos[-1]
 
 
 def _key(op: Op, args: tuple[Any, ...], lo: float, hi: float) -> tuple[Any, ...]:
@@ -121,6 +128,8 @@ def begin_afresh() -> None:
     global _order
     if not _permanent:
         _permanent.extend(sorted(_table.values(), key=lambda term: term.order))
+    for known in _memos:
+        known.clear()
     _table.clear()
     _table.update((_key(term.op, term.args, term.lo, term.hi), term) for term in _permanent)
     _order = itertools.count(len(_permanent))
@@ -286,21 +295,41 @@ def scale(term: Term, factor: int) -> Term:
 
 def sub(a: Term, b: Term) -> Term:
     """``a - b``."""
-    return add(a, scale(b, -1))
+    total = dict(monomials(a))
+    for atoms, factor in monomials(b).items():
+        total[atoms] = total.get(atoms, 0) - factor
+    return from_monomials(total)
 
 
 def mul(a: Term, b: Term) -> Term:
     """``a * b``."""
-    if a.is_const:
-        return scale(b, a.value)
-    if b.is_const:
-        return scale(a, b.value)
+    return from_monomials(_product(monomials(a), b))
+
+
+def sum_of_products(items: Iterable[tuple[Iterable[Term], int]]) -> Term:
+    """The sum of products of terms and a number each; no term is made for what is in between."""
     total: dict[Monomial, int] = {}
-    for left, x in monomials(a).items():
-        for right, y in monomials(b).items():
-            atoms = tuple(sorted(left + right, key=lambda atom: atom.order))
-            total[atoms] = total.get(atoms, 0) + x * y
+    for factors, number in items:
+        product: Mapping[Monomial, int] = {(): number}
+        for factor in factors:
+            product = _product(product, factor)
+        for atoms, count in product.items():
+            total[atoms] = total.get(atoms, 0) + count
     return from_monomials(total)
+
+
+def _product(sums: Mapping[Monomial, int], by: Term) -> Mapping[Monomial, int]:
+    """A polynomial times a term."""
+    total: dict[Monomial, int] = {}
+    for right, y in monomials(by).items():
+        for left, x in sums.items():
+            both = tuple(sorted(left + right, key=_order_of)) if left and right else left + right
+            total[both] = total.get(both, 0) + x * y
+    return total
+
+
+def _order_of(atom: Term) -> int:
+    return atom.order
 
 
 def content(term: Term) -> int:

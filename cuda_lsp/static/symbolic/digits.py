@@ -163,6 +163,9 @@ class _Reader(Sizes):
     _in_common: dict[tuple[Term, Term], list[Term]] = field(factory=dict[tuple[Term, Term], "list[Term]"])
     _limiting: _Limiting | None = None
 
+    _known: dict[tuple[_Digit | None, ...], bool] = field(factory=dict["tuple[_Digit | None, ...]", bool])
+    """Of a digit, a run and what is below it, in which many orders begin: whether they are ``_apart``."""
+
     @property
     def limiting(self) -> _Limiting:
         """What the bounds of digits are made of, worked out once."""
@@ -246,7 +249,11 @@ class _Reader(Sizes):
     def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
         if not all(self.divided(d.weight, digit.weight) for d in above):
             return False
-        return self._apart(digit, run, below) or self._in_rows(digit, run, run[0].weight)
+        key = (digit, *run, None, *below)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._apart(digit, run, below)
+        return known or self._in_rows(digit, run, run[0].weight)
 
     def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         """Everything below the digit differs by less than its weight.
@@ -313,8 +320,8 @@ class _Reader(Sizes):
                 return found
             sides = (t.mul(weight, digit.first), t.mul(weight, digit.second))  # ``2 * i < n``
             return [*found, *(t.sub(x, t.ONE) for x in self._common(*sides))]
-        first = t.add(*(t.mul(w, t.add(d.first, t.const(max(d.shift, 0)))) for d, w in weighted))
-        second = t.add(*(t.mul(w, t.add(d.second, t.const(max(-d.shift, 0)))) for d, w in weighted))
+        first = _weighted((w, d.first, max(d.shift, 0)) for d, w in weighted)
+        second = _weighted((w, d.second, max(-d.shift, 0)) for d, w in weighted)
         return [t.sub(x, t.ONE) for x in self._common(first, second)]
 
     def _in_rows(self, digit: _Digit, run: list[_Digit], unit: Term) -> bool:
@@ -382,8 +389,8 @@ class _Reader(Sizes):
                 weights = [d.weight for d in run]
             signs = (-1 if d.back else 1 for d in run)
             pairs = [(t.scale(w, sign), d) for w, d, sign in zip(weights, run, signs, strict=True) if w]
-            first = t.add(*(t.mul(w, t.add(d.first, t.const(d.shift))) for w, d in pairs))
-            second = t.add(*(t.mul(w, d.second) for w, d in pairs))
+            first = _weighted((w, d.first, d.shift) for w, d in pairs)
+            second = _weighted((w, d.second, 0) for w, d in pairs)
             inner = self.separate(t.sub(first, second))
             if inner is _IMPOSSIBLE:
                 return _IMPOSSIBLE
@@ -443,6 +450,12 @@ class _Reader(Sizes):
     def _is_top(self, x: Term, whole: Term) -> bool:
         """Both threads' index stays below ``whole``: its quotient by that is 0."""
         return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))
+
+
+def _weighted(parts: Iterable[tuple[Term, Term, int]]) -> Term:
+    """The sum of ``weight * (term + number)``."""
+    products = (((w, x), 1, (w,), n) for w, x, n in parts)
+    return t.sum_of_products(item for a, one, b, n in products for item in ((a, one), (b, n)))
 
 
 def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:

@@ -8,31 +8,24 @@ value.  Defining facts of loop exits are added for every exit that a formula men
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
 
 from cuda_lsp.static import budgets
+from cuda_lsp.static.symbolic import nodes
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact, Summary
+from cuda_lsp.static.symbolic.nodes import Z3, z3
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
-
-Z3 = Any
-"""A Z3 expression; the library ships no types."""
 
 _FAR = 1 << 62
 """From 0, for a number of 64 bits."""
 _WORD, _SPARE = 32, 2
 """Bits of an ordinary number, and beside those of the largest: its sign, and one for sums."""
-
-
-def z3() -> Any:
-    """The library, which takes a while to load."""
-    return importlib.import_module("z3")
 
 
 def base_name(name: str) -> str:
@@ -122,16 +115,17 @@ class Encoder:
         limited = width is not None and width > _WORD + _SPARE
         lo = int(term.lo) if math.isfinite(term.lo) else -most if limited else None
         hi = int(term.hi) if math.isfinite(term.hi) else most - 1 if limited else None
-        self.constraints += [] if lo is None else [variable >= self._number(lo)]
-        self.constraints += [] if hi is None else [variable <= self._number(hi)]
+        self.constraints += [] if lo is None else [self._at_most(self._number(lo), variable)]
+        self.constraints += [] if hi is None else [self._at_most(variable, self._number(hi))]
         return variable
 
     def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
         mine = [self.encode(operand) for operand in operands]  # before looking at others: they may nest
         for others, other in self._applications.setdefault(function, []):
             if len(others) == len(mine):
-                same = [a == b for a, b in zip(mine, others, strict=True)]
-                self.constraints.append(z3().Implies(z3().And(*same), value == other))
+                same = [nodes.equal(a, b) for a, b in zip(mine, others, strict=True)]
+                alike = nodes.equal(value, other)
+                self.constraints.append(nodes.implied(nodes.both(*same), alike) if same else alike)
         self._applications[function].append((mine, value))
         return value
 
@@ -156,16 +150,16 @@ class Encoder:
             return self._sum(args[0])
         if op in (Op.AND, Op.OR):
             parts = [self.encode(part) for part in args]
-            return z3().And(*parts) if op is Op.AND else z3().Or(*parts)
+            return nodes.both(*parts) if op is Op.AND else nodes.either(*parts)
         if op is Op.NOT:
-            return z3().Not(self.encode(args[0]))
+            return nodes.negated(self.encode(args[0]))
         if op in (Op.LE, Op.EQ):
             return self._comparison(op, args[0])
         if op is Op.ITE:
             return z3().If(*(self.encode(part) for part in args))
         return self._arithmetic(term)
 
-    def _sum(self, items: Any) -> Z3:
+    def _sum(self, items: Iterable[tuple[t.Monomial, int]]) -> Z3:
         total: Z3 = None
         for atoms, factor in items:
             product: Z3 = None
@@ -173,13 +167,14 @@ class Encoder:
                 product = self._product(atoms)
             else:
                 for atom in atoms:
-                    product = self.encode(atom) if product is None else product * self.encode(atom)
+                    part = self.encode(atom)
+                    product = part if product is None else self._times(product, part)
             if product is None:
                 product = self._number(factor)
             elif factor != 1:
-                product = product * self._number(factor)
-            total = product if total is None else total + product
-        return total
+                product = self._times(product, self._number(factor))
+            total = product if total is None else self._plus(total, product)
+        return self._number(0) if total is None else total
 
     def _product(self, atoms: t.Monomial) -> Z3:
         """A product as an unknown of its own: not negative, and no less than a factor, where that holds."""
@@ -191,9 +186,9 @@ class Encoder:
         value = z3().Int("product!" + "*".join(str(atom.order) for atom in atoms), self.context)
         self._products[atoms] = value
         if math.isfinite(low):
-            self.constraints.append(value >= int(low))
+            self.constraints.append(nodes.at_most(self._number(int(low)), value))
         if math.isfinite(high):
-            self.constraints.append(value <= int(high))
+            self.constraints.append(nodes.at_most(value, self._number(int(high))))
         for factor, other in (atoms, atoms[::-1]) if self.few and len(atoms) == 2 else ():
             a, b = self.encode(factor), self.encode(other)
             small = z3().And(a >= 0, a <= self.few, b >= 0)
@@ -209,10 +204,18 @@ class Encoder:
     def _comparison(self, op: Op, difference: Term) -> Z3:
         """Negative monomials go to the other side, so that bit-vectors do not wrap in between."""
         sums = t.monomials(difference)
-        left = t.from_monomials({m: c for m, c in sums.items() if c > 0})
-        right = t.from_monomials({m: -c for m, c in sums.items() if c < 0})
-        a, b = self.encode(left), self.encode(right)
-        return a <= b if op is Op.LE else a == b
+        a = self._sum((m, c) for m, c in sums.items() if c > 0)
+        b = self._sum((m, -c) for m, c in sums.items() if c < 0)
+        return self._at_most(a, b) if op is Op.LE else nodes.equal(a, b)
+
+    def _plus(self, a: Z3, b: Z3) -> Z3:
+        return nodes.plus(a, b) if self.width is None else a + b
+
+    def _times(self, a: Z3, b: Z3) -> Z3:
+        return nodes.times(a, b) if self.width is None else a * b
+
+    def _at_most(self, a: Z3, b: Z3) -> Z3:
+        return nodes.at_most(a, b) if self.width is None else a <= b
 
     def _arithmetic(self, term: Term) -> Z3:
         op, args = term.op, term.args
@@ -272,13 +275,16 @@ class Encoder:
         dividend, divisor = self.encode(x), self.encode(d)
         quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
         whole = self.encode(t.mul(d, t.divide(x, d)))
-        divides = z3().And(
-            dividend == whole + remainder, quotient >= 0, quotient <= dividend,
-            remainder >= 0, remainder <= dividend, remainder < divisor,
+        none, one = self._number(0), self._number(1)
+        divides = nodes.both(
+            nodes.equal(dividend, nodes.plus(whole, remainder)),
+            nodes.at_most(none, quotient), nodes.at_most(quotient, dividend),
+            nodes.at_most(none, remainder), nodes.at_most(remainder, dividend),
+            nodes.negated(nodes.at_most(divisor, remainder)),
         )  # fmt: skip
         # By 0 nobody divides, but a condition may stand in front: `n ? i % n : 0`.
-        natural = z3().And(divisor >= 1, dividend >= 0)
-        self.constraints.append(z3().Implies(natural, divides))
+        natural = nodes.both(nodes.at_most(one, divisor), nodes.at_most(none, dividend))
+        self.constraints.append(nodes.implied(natural, divides))
         self._tell_apart(x, d)
         return value
 
@@ -287,9 +293,10 @@ class Encoder:
         others = self._dividends.setdefault(d, {})
         for y in [] if x in others or len(others) > budgets.MOST_REMAINDERS else list(others):
             both = ((t.divide(x, d), t.divide(y, d)), (t.remainder(x, d), t.remainder(y, d)))
-            alike = z3().And(*(self.encode(a) == self.encode(b) for a, b in both))
-            same = z3().Implies(self.encode(d) != 0, self.encode(x) == self.encode(y))
-            self.constraints.append(z3().Implies(alike, same))
+            alike = nodes.both(*(nodes.equal(self.encode(a), self.encode(b)) for a, b in both))
+            none = nodes.equal(self.encode(d), self._number(0))
+            same = nodes.either(none, nodes.equal(self.encode(x), self.encode(y)))
+            self.constraints.append(nodes.implied(alike, same))
         others[x] = None
 
     def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:

@@ -24,6 +24,9 @@ from cuda_lsp.static.symbolic.core import (
     sub,
 )
 
+_DEPTH = 3
+"""Of choices between choices, that become conditions of conditions."""
+
 
 def le(a: Term, b: Term) -> Term:
     """``a <= b``."""
@@ -45,8 +48,8 @@ def le_zero(difference: Term) -> Term:
     constant = sums.pop((), 0)
     choice = _choice(sums)
     if choice is not None:
-        condition, then, otherwise = choice
-        return bool_ite(condition, _truth(then + constant <= 0), _truth(otherwise + constant <= 0))
+        atom, factor = choice
+        return _in_each_case(atom, lambda value: factor * value + constant <= 0)
     by_branch = _by_branch(sums, constant, le_zero)
     if by_branch is not None:
         return by_branch
@@ -69,8 +72,8 @@ def eq(a: Term, b: Term) -> Term:
     constant = sums.pop((), 0)
     choice = _choice(sums)
     if choice is not None:
-        condition, then, otherwise = choice
-        return bool_ite(condition, _truth(then + constant == 0), _truth(otherwise + constant == 0))
+        atom, factor = choice
+        return _in_each_case(atom, lambda value: factor * value + constant == 0)
     by_branch = _by_branch(sums, constant, eq_zero)
     if by_branch is not None:
         return by_branch
@@ -83,15 +86,25 @@ def eq(a: Term, b: Term) -> Term:
     return intern(Op.EQ, (difference,), (difference,), 0, 1)
 
 
-def _choice(sums: Mapping[tuple[Term, ...], int]) -> tuple[Term, int, int] | None:
-    """``(condition, then, otherwise)`` of a multiple of a choice between two constants."""
+def _choice(sums: Mapping[tuple[Term, ...], int]) -> tuple[Term, int] | None:
+    """A choice between constants, and what it is multiplied by, of which this is a multiple."""
     if len(sums) != 1:
         return None
     ((atoms, factor),) = sums.items()
-    if len(atoms) != 1 or atoms[0].op is not Op.ITE:
-        return None
-    condition, then, otherwise = atoms[0].args
-    return (condition, factor * then.value, factor * otherwise.value) if _constant(then, otherwise) else None
+    return (atoms[0], factor) if len(atoms) == 1 and _is_choice(atoms[0], _DEPTH) else None
+
+
+def _is_choice(a: Term, depth: int) -> bool:
+    """A choice between constants, or between such choices: ``a && b``, where ``b`` reads memory."""
+    return a.op is Op.ITE and all(x.is_const or (depth > 0 and _is_choice(x, depth - 1)) for x in a.args[1:])
+
+
+def _in_each_case(choice: Term, holds: Callable[[int], bool]) -> Term:
+    """Where what holds of some constants holds of the chosen one."""
+    if choice.is_const:
+        return _truth(holds(choice.value))
+    condition, then, otherwise = choice.args
+    return bool_ite(condition, _in_each_case(then, holds), _in_each_case(otherwise, holds))
 
 
 def _by_branch(
@@ -129,10 +142,6 @@ def _where(known: Term, condition: Term) -> Term:
     if implies(known, condition):
         return TRUE
     return FALSE if implies(condition, not_(known)) or implies(known, not_(condition)) else condition
-
-
-def _constant(*terms: Term) -> bool:
-    return all(term.is_const for term in terms)
 
 
 def _truth(value: bool) -> Term:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from cuda_lsp.static.symbolic.core import Level, Op, Term, add, apply, const, mul, symbol, test
+from cuda_lsp.static.symbolic.core import Level, Op, Term, apply, sum_of_products, symbol, test
 from cuda_lsp.static.symbolic.integers import (
     bit_and,
     bit_or,
@@ -49,13 +49,7 @@ def rebuild(term: Term, parts: tuple[Term, ...]) -> Term:
     op, args = term.op, term.args
     if op is Op.SUM:
         new = dict(zip(term.parts, parts, strict=True))
-        total: list[Term] = []
-        for atoms, factor in args[0]:
-            product = const(factor)
-            for atom in atoms:
-                product = mul(product, new[atom])
-            total.append(product)
-        return add(*total)
+        return sum_of_products(([new[atom] for atom in atoms], factor) for atoms, factor in args[0])
     if op is Op.APPLY:
         return apply(args[0], args[1], parts, term.lo, term.hi)
     if op is Op.TEST:

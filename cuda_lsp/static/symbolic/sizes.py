@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
@@ -28,6 +28,19 @@ def side(term: Term) -> int:
     return term.whose
 
 
+@frozen(eq=False)
+class _Bound:
+    """``value`` stays below ``limit``, or is no more than ``most``, of its thread, or below that."""
+
+    value: Term
+    limit: Term
+    most: Term | None = None
+
+
+_upper: dict[Term, _Bound | None] = t.memo()
+_lower: dict[Term, tuple[Term, Term] | None] = t.memo()
+
+
 def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, list[Term]]:
     """Exclusive upper bounds that the guards state: term of one thread → shared terms.
 
@@ -37,21 +50,35 @@ def upper_bounds(guards: Iterable[Term], *, below: bool = False) -> dict[Term, l
     for guard in guards:
         if guard.op is not Op.LE:
             continue
-        varying: dict[t.Monomial, int] = {}
-        shared: dict[t.Monomial, int] = {}
-        for atoms, factor in t.monomials(guard.args[0]).items():
-            (varying if any(side(a) for a in atoms) else shared)[atoms] = factor
-        if not varying or side(t.from_monomials(varying)) == MIXED:
+        if guard not in _upper:
+            _upper[guard] = _upper_bound(guard.args[0])
+        bound = _upper[guard]
+        if bound is None:
             continue
-        limit = t.sub(t.ONE, t.from_monomials(shared))
-        positive = {m: c for m, c in varying.items() if c > 0}
-        negative = {m: -c for m, c in varying.items() if c < 0}
-        value = t.from_monomials(positive)
-        if not negative:
-            found.setdefault(value, []).extend((limit, *_of_minimum(limit)))
-        elif limit is t.ONE or (below and limit.is_const and limit.value <= 1):
-            found.setdefault(value, []).append(t.add(t.from_monomials(negative), limit, t.const(-1)))
+        if bound.most is None:
+            found.setdefault(bound.value, []).extend((bound.limit, *_of_minimum(bound.limit)))
+        elif below or bound.limit is t.ONE:
+            found.setdefault(bound.value, []).append(bound.most)
     return found
+
+
+def _upper_bound(difference: Term) -> _Bound | None:
+    """What is bound where this is 0 at most."""
+    varying: dict[t.Monomial, int] = {}
+    shared: dict[t.Monomial, int] = {}
+    for atoms, factor in t.monomials(difference).items():
+        (varying if any(side(a) for a in atoms) else shared)[atoms] = factor
+    if not varying or side(t.from_monomials(varying)) == MIXED:
+        return None
+    limit = t.sub(t.ONE, t.from_monomials(shared))
+    positive = {m: c for m, c in varying.items() if c > 0}
+    negative = {m: -c for m, c in varying.items() if c < 0}
+    value = t.from_monomials(positive)
+    if not negative:
+        return _Bound(value, limit)
+    if not limit.is_const or limit.value > 1:
+        return None
+    return _Bound(value, limit, t.add(t.from_monomials(negative), limit, t.const(-1)))
 
 
 def _of_minimum(limit: Term) -> Iterator[Term]:
@@ -68,12 +95,23 @@ def lower_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
     """What terms of one thread are at least, as the guards state: shared terms."""
     found: dict[Term, list[Term]] = {}
     for guard in guards:
-        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
-        varying = {m: -c for m, c in sums.items() if any(map(side, m))}
-        value = t.from_monomials(varying)
-        if varying and min(varying.values()) > 0 and side(value) != MIXED:
-            found.setdefault(value, []).append(t.add(guard.args[0], value))
+        if guard.op is not Op.LE:
+            continue
+        if guard not in _lower:
+            _lower[guard] = _lower_bound(guard.args[0])
+        bound = _lower[guard]
+        if bound is not None:
+            found.setdefault(bound[0], []).append(bound[1])
     return found
+
+
+def _lower_bound(difference: Term) -> tuple[Term, Term] | None:
+    """What is bound where this is 0 at most, and what it is at least."""
+    varying = {m: -c for m, c in t.monomials(difference).items() if any(map(side, m))}
+    value = t.from_monomials(varying)
+    if not varying or min(varying.values()) <= 0 or side(value) == MIXED:
+        return None
+    return value, t.add(difference, value)
 
 
 def exactly_divided(a: Term, b: Term) -> Term | None:
@@ -135,6 +173,7 @@ class Sizes:
     above_zero: frozenset[Term] = frozenset()
     floors: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
     _limits: dict[tuple[Term, int], list[Term]] = field(factory=dict[tuple[Term, int], "list[Term]"])
+    _is_guarded: dict[Term, bool] = field(factory=dict[Term, bool])
     _divided: dict[tuple[Term, Term], Term | None] = field(factory=dict[tuple[Term, Term], "Term | None"])
     _compared: dict[tuple[Term, Term], bool] = field(factory=dict[tuple[Term, Term], bool])
 
@@ -164,10 +203,13 @@ class Sizes:
 
     def _guarded(self, atom: Term) -> bool:
         """What is not negative stays below it, or below it less something that is not negative either."""
-        return atom in self.above_zero or any(
-            value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
-            for value, limits in self.bounds.items() for limit in limits
-        )  # fmt: skip
+        known = self._is_guarded.get(atom)
+        if known is None:
+            known = self._is_guarded[atom] = atom in self.above_zero or any(
+                value.lo >= 0 and (atom is limit or t.sub(limit, atom).hi <= 0)
+                for value, limits in self.bounds.items() for limit in limits
+            )  # fmt: skip
+        return known
 
     def at_least(self, large: Term, small: Term) -> bool:
         """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
@@ -206,6 +248,8 @@ class Sizes:
 
     def _unfloored(self, term: Term) -> Term:
         """No smaller: ``d * (x / d)`` as ``x``."""
+        if not any(x.op is Op.DIV for x in term.parts):
+            return term
         total: list[Term] = []
         for atoms, factor in t.monomials(term).items():
             value = t.from_monomials({atoms: factor})

@@ -29,6 +29,8 @@ from cuda_lsp.static.solver.tactics import (
     reached,
     rising,
     rows,
+    steps,
+    strides,
     sums,
     threads,
     twins,
@@ -43,6 +45,7 @@ _OF_ADDRESSES: tuple[Tactic, ...] = (
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     overflow.none,  # of an index that products of sizes may overflow
     rising.together,  # padded indices
+    strides.differ,  # of tensors, whatever their order
     rows.apart,  # rows and columns, known, assumed, as stated
 )
 
@@ -60,7 +63,7 @@ _CHEAP: tuple[Tactic, ...] = (
     masks.powers_of_two,
 )
 
-PROOFS: tuple[Tactic, ...] = (*_CHEAP, plain.refuted)  # Z3 as it is
+PROOFS: tuple[Tactic, ...] = (*_CHEAP, steps.whole, plain.refuted)  # Z3 as it is
 
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
@@ -81,10 +84,11 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     ),
     (
         models.already_shown,
-        common.for_group((plain.refuted,)),
+        common.for_group((plain.refuted, steps.whole)),
         plain.refuted,
+        steps.whole,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
-        divided.by_something((*_CHEAP, plain.refuted)),
+        divided.by_something((*_CHEAP, steps.whole, plain.refuted)),
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left

@@ -1,49 +1,44 @@
 """Pairs that differ in conditions on data only, proved at once: with what all ask for they are one pair.
 
-So are pairs of accesses in different loops that run alike, whose counters have other names.
+So are those of several loops that do the same, whose counters have other names: a model of the one is a model
+of the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import evolve
 
-from cuda_lsp.model import Space
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.components import stored_both
 from cuda_lsp.static.solver.tactics.meetings import meetings
 from cuda_lsp.static.solver.tactics.pair import Group, OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Op, Term
 
-_PLAIN = "k0.0."
-"""What counters begin with that have no names of their own; the walk begins with another number."""
-
-
-_MEMOS = dict[tuple[str, ...], dict[Term, Term]]
-"""Of terms with other counters, by the counters that they had."""
+_Counters = tuple[Term, ...]
+_Rename = Callable[[Term], Term]
 
 
 def put_into_groups(pairs: Iterable[OpenPair]) -> None:
-    """Gives each pair the group of those that are like it but for conditions on data, and counters' names.
-
-    Rows may be those of components for stores only: these are alike where all of them are.
-    """
-    groups: dict[tuple[Term, Space, bool], Group] = {}
-    memos: _MEMOS = {}
-    for pair in pairs:
-        p, accesses = _with_plain_counters(pair.p, memos), pair.p.pair
-        key = t.and_(pair.facts, p.overlap, _without_data(p.guards, pair.query))
-        stored = stored_both(accesses, pair.query.summary)
-        pair.group = groups.setdefault((key, accesses.first.array.space, stored), Group(p, p.guards))
-        shared = set(t.conjuncts(p.guards))
-        pair.group.guards = t.and_(*(c for c in t.conjuncts(pair.group.guards) if c in shared))
-        pair.group.members += 1
+    """Gives each pair the group of those that are like it but for data, and for names of counters."""
+    groups: dict[object, Group] = {}
+    for alike in _of_like_places(pairs).values():
+        names = _names({counters for _, counters in alike})
+        for pair, counters in alike:
+            rename = names[counters]
+            known = t.and_(pair.facts, pair.p.overlap, _without_data(pair.p.guards, pair.query))
+            group = groups.setdefault((_places(pair), rename(known)), Group(pair.p, rename))
+            if group.members:
+                shared = set(map(rename, t.conjuncts(pair.p.guards)))
+                kept = (c for c in t.conjuncts(group.first.guards) if group.rename(c) in shared)
+                group.first = evolve(group.first, guards=t.and_(*kept))
+            group.members += 1
+            pair.group = group
 
 
 def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
@@ -51,36 +46,52 @@ def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
 
     def in_common(pair: OpenPair) -> Proved | None:
         group = pair.group
-        if group.members > 1 and proofs not in group.answers:
-            common = evolve(group.p or pair.p, guards=group.guards)
+        if group is None or group.members < 2:
+            return None
+        if proofs not in group.answers:
             if group.meet is None:
-                group.meet = any(meetings(common, pair.facts, pair.query))
-            answer = None if group.meet else first_answer(proofs, evolve(pair, p=common))
+                group.meet = any(meetings(group.first, pair.facts, pair.query))
+            answer = None if group.meet else first_answer(proofs, evolve(pair, p=group.first))
             group.answers[proofs] = answer if isinstance(answer, Proved) else None
-        return group.answers.get(proofs)
+        return group.answers[proofs]
 
     return in_common
 
 
-def _with_plain_counters(p: Problem, memos: _MEMOS) -> Problem:
-    """The pair whose loops' counters have names that say only of which thread they are, outer ones first."""
-    named = {x.args[0]: x for x in t.subterms(p.formula, *p.offsets) if x.op is Op.SYMBOL}
-    counters = sorted((x.order, name) for name, x in named.items() if _is_counter(name))
-    names = tuple(name for _, name in counters)
-    if not names or any(name.startswith(_PLAIN) for name in named):
-        return p
-    numbers = {1: 0, 2: 0, 0: 0}
-    plain: dict[str, str] = {}
-    for name in names:
-        whose = side(named[name])
-        plain[name] = f"{_PLAIN}{numbers[whose]}{f'#{whose}' if whose else '.0'}"
-        numbers[whose] += 1
-    memo = memos.setdefault(names, {})
-    return p.mapped(lambda term: t.renamed(term, lambda x: plain.get(x.args[0]), memo))
+def _of_like_places(pairs: Iterable[OpenPair]) -> dict[object, list[tuple[OpenPair, _Counters]]]:
+    """Pairs, with their counters of rounds, that may be one but for names."""
+    found: dict[object, list[tuple[OpenPair, _Counters]]] = {}
+    for pair in pairs:
+        counters = _counters(pair)
+        ranges = tuple((side(x), x.args[1], x.lo, x.hi) for x in counters)
+        found.setdefault((_places(pair), ranges), []).append((pair, counters))
+    return found
 
 
-def _is_counter(name: str) -> bool:
-    return name.startswith("k") and ROUND.fullmatch(name) is not None
+def _places(pair: OpenPair) -> object:
+    """What a proof may ask of the two accesses besides their formula."""
+    first, second = pair.p.pair.first, pair.p.pair.second
+    of_each = ((x.array.space, x.size, x.word) for x in (first, second))
+    return *of_each, pair.p.pair.relation, stored_both(pair.p.pair, pair.query.summary)
+
+
+def _counters(pair: OpenPair) -> _Counters:
+    """Counters of rounds in the pair's address, by thread, those of outer loops first."""
+    symbols = (x for x in t.subterms(pair.p.overlap) if x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0]))
+    return tuple(sorted(symbols, key=lambda x: (side(x), x.order)))
+
+
+def _names(counters: Iterable[_Counters]) -> Mapping[_Counters, _Rename]:
+    """For each of these what gives them names that they have in common, and nothing else has."""
+    every = list(counters)
+    if len(every) < 2:
+        return dict.fromkeys(every, lambda term: term)
+
+    def numbered(number: int, counter: Term) -> Term:
+        name, level = counter.args
+        return t.symbol(f"round {number}{name[len(base_name(name)) :]}", level, counter.lo, counter.hi)
+
+    return {each: t.replacing({x: numbered(i, x) for i, x in enumerate(each)}) for each in every}
 
 
 def _without_data(guards: Term, query: Query) -> Term:

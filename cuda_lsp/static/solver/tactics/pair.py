@@ -44,13 +44,15 @@ Answer = Proved | Shown | GaveUp
 
 @define(eq=False)
 class Group:
-    """Pairs that differ in conditions on data only. ``p``: one; ``guards``: the conditions that all have.
+    """Pairs that differ in conditions on data only, and in names of counters.
 
-    ``answers``: for all of them, by the tactics that were asked for it; ``meet``: whether they do in a row.
+    ``first``: the first of them, with those of its conditions that all have; ``rename``: its counters as all
+    of them are called. ``answers``: for all, by the tactics that were asked for it; ``meet``: whether they do
+    in a row.
     """
 
-    p: Problem | None = None
-    guards: Term = t.TRUE
+    first: Problem
+    rename: Callable[[Term], Term]
     members: int = 0
     answers: dict[tuple[Tactic, ...], Proved | None] = field(
         factory=dict["tuple[Tactic, ...]", "Proved | None"]
@@ -77,7 +79,7 @@ class OpenPair:
     known: Diagnosis | None = None
     meets: bool = False
     broken: Pitch | None = None
-    group: Group = field(factory=Group)
+    group: Group | None = None
     met: Diagnosis | None = None
 
     @property
