@@ -32,7 +32,7 @@ def decided(last: str, budget: float) -> SolverResult:
 def test_loops_that_run_alike_cost_little_more_than_one() -> None:
     result = decided("row[i * pitch] -= 3;", 0.3)
     assert result.verdict is Verdict.RACE_FREE, result.reasons
-    assert "rows of `length` elements do not overlap" in result.assumptions
+    assert any("`length`" in granted for granted in result.assumptions)
 
 
 @pytest.mark.parametrize(

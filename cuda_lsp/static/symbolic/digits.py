@@ -163,9 +163,6 @@ class _Reader(Sizes):
     _in_common: dict[tuple[Term, Term], list[Term]] = field(factory=dict[tuple[Term, Term], "list[Term]"])
     _limiting: _Limiting | None = None
 
-    _known: dict[tuple[_Digit | None, ...], bool] = field(factory=dict["tuple[_Digit | None, ...]", bool])
-    """Of a digit, a run and what is below it, in which many orders begin: whether they are ``_apart``."""
-
     @property
     def limiting(self) -> _Limiting:
         """What the bounds of digits are made of, worked out once."""
@@ -249,11 +246,7 @@ class _Reader(Sizes):
     def _is_cut(self, digit: _Digit, run: list[_Digit], below: list[_Digit], above: list[_Digit]) -> bool:
         if not all(self.divided(d.weight, digit.weight) for d in above):
             return False
-        key = (digit, *run, None, *below)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._apart(digit, run, below)
-        return known or self._in_rows(digit, run, run[0].weight)
+        return self._apart(digit, run, below) or self._in_rows(digit, run, run[0].weight)
 
     def _apart(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         """Everything below the digit differs by less than its weight.
