@@ -63,7 +63,7 @@ class KernelSource:
     parameter_types: tuple[str, ...] = ()  # without the names that they have in the text
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
     overload: str = ""  # which of several kernels of this name
-    rivals: tuple[SourceRange, ...] = ()  # of those the others that take as many arguments
+    rivals: tuple[SourceRange, ...] = ()  # of those the others whose parameters differ in `const` alone
 
     @property
     def identity(self) -> str:
@@ -232,6 +232,11 @@ class _Finder:
         )
 
 
+def _passed(kernel: KernelSource) -> list[str]:
+    """The types of its parameters, as far as arguments that are no constants tell kernels apart."""
+    return [re.sub(r"\bconst\b|\s", "", type) for type in kernel.parameter_types]
+
+
 def _told_apart(kernels: Sequence[KernelSource]) -> list[KernelSource]:
     """Kernels of one name differ in the types of their parameters."""
     many: dict[tuple[str, str], list[KernelSource]] = defaultdict(list)
@@ -240,7 +245,7 @@ def _told_apart(kernels: Sequence[KernelSource]) -> list[KernelSource]:
 
     def told(k: KernelSource) -> KernelSource:
         others = [other for other in many[k.scope, k.name] if other is not k]
-        rivals = tuple(other.range for other in others if len(other.parameters) == len(k.parameters))
+        rivals = tuple(other.range for other in others if _passed(other) == _passed(k))
         return evolve(k, overload=f"({','.join(k.parameter_types)})", rivals=rivals) if others else k
 
     return [told(k) for k in kernels]

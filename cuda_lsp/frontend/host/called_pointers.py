@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -123,7 +123,7 @@ class Holds(Protocol):
         """What a variable points to."""
         ...
 
-    def fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
+    def fields(self, name: str, at: int) -> Iterable[tuple[str | int, str]]:
         """What fields of a record may hold at a place: by name, or by position where it is made."""
         ...
 

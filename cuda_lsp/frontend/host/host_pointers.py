@@ -82,6 +82,7 @@ class HostPointers:
         functions: HostFunctions,
         headers: Sequence[tuple[HostText, HostFunctions]] = (),
     ) -> None:
+        self._asked: set[tuple[str, int, bool]] = set()  # in the middle of being told
         self._text = text
         self._functions = functions
         self._called = CalledPointers(text, functions, self, [(own, _told(t)) for t, own in headers])
@@ -142,6 +143,16 @@ class HostPointers:
 
         ``cursors``: their steps are followed, which tells something within one execution of a function.
         """
+        asked = (name, at, cursors)
+        if asked in self._asked:
+            return None  # it is made of itself
+        self._asked.add(asked)
+        try:
+            return self._held(name, at, cursors)
+        finally:
+            self._asked.discard(asked)
+
+    def _held(self, name: str, at: int, cursors: bool) -> Held | None:
         if name in self._named:
             return Held((self._named[name],))
         if name.endswith("()"):
@@ -283,8 +294,18 @@ class HostPointers:
         found = [match for match in self._symbols.get(name, ()) if match.start() < at]
         return found[-1][2] if found and self._braces.end(found[-1].start()) >= at else None
 
-    def fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
+    def fields(self, name: str, at: int) -> Sequence[tuple[str | int, str]]:
         """What fields of a record may hold at a place: by name, or by position where it is made."""
+        asked = (f"{name}.", at, False)
+        if asked in self._asked:
+            return ()  # it is made of itself
+        self._asked.add(asked)
+        try:
+            return tuple(self._fields(name, at))
+        finally:
+            self._asked.discard(asked)
+
+    def _fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
         made = [m for m in self._records.get(name, ()) if m.end() <= at <= self._braces.end(m.start())]
         if made:
             yield from _parts(f"{{{made[-1]['parts']}}}")

@@ -372,7 +372,7 @@ def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchS
 
     Others are of another function of that name, as are those with more; without one that fits, defaults may
     fill the gap. So are those of another namespace, where some name the kernel's own; else they may be
-    aliases. Of several kernels that take as many, the one is meant whose definition is the last before it.
+    aliases. Of several kernels whose parameters differ in `const` alone, the last before it is meant.
     """
     takes = len(kernel.parameters)
     named = [s for s in sites if s.kernel == kernel.base_name and (s.passed or 0) <= takes]

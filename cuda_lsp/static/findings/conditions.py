@@ -77,7 +77,6 @@ class Needs(enum.Enum):
     """Conditions that speak of nothing else, with their words."""
 
     BLOCKS = "the grid has more than one block"
-    BLOCKS_X = "the grid has more than one block along x"
     BLOCKS_Y = "the grid has more than one block along y"
     BLOCKS_Z = "the grid has more than one block along z"
     LAUNCH = "blocks are of a usual size"
@@ -92,11 +91,11 @@ Conditions = tuple[Condition, ...]
 
 
 def along_an_axis(needed: Conditions, blocks: tuple[Dim3, Dim3], grid: Extents) -> Conditions:
-    """Which blocks it takes, of a ``grid`` that may have several along more axes than these two differ in."""
+    """Which blocks it takes, of a ``grid`` that may have several where these two do not differ."""
     differing = [i for i in range(3) if blocks[0][i] != blocks[1][i]]
-    if len(differing) != 1 or all(grid[i] == 1 for i in range(3) if i not in differing):
+    if len(differing) != 1 or differing == [0] or all(grid[i] == 1 for i in range(3) if i not in differing):
         return needed
-    along = (Needs.BLOCKS_X, Needs.BLOCKS_Y, Needs.BLOCKS_Z)[differing[0]]
+    along = Needs.BLOCKS_Y if differing == [1] else Needs.BLOCKS_Z
     return tuple(along if n is Needs.BLOCKS else n for n in needed)
 
 

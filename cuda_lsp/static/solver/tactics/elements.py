@@ -14,6 +14,8 @@ from cuda_lsp.static.solver.query import Outcome
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Shown
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op
 
 
@@ -34,13 +36,14 @@ def read_by_both(pair: OpenPair) -> Shown | None:
 
 
 def _with_one_element(pair: OpenPair) -> Problem | None:
-    """The pair where both threads read one element of each array; None: of more, or of none."""
+    """The pair where both threads read one element of each array; None: of more, of none, or sums of them."""
     p = pair.p
-    read = {x.args[0]: x for x in t.subterms(p.overlap) if x.op is Op.APPLY}
+    arrays = {memory_name(array) for array in pair.query.kernel.arrays}
+    read = {base_name(x.args[0]) for x in t.subterms(p.overlap) if x.op is Op.APPLY}
     for _, found in places_read(p.overlap, pair.query):
         if len(found) != 2:
             return None
         one, other = found
         p = p.mapped(t.replacing({other: one}))
         p = evolve(p, guards=t.and_(p.guards, t.eq(one.args[2][0], other.args[2][0])))
-    return p if read else None
+    return p if read and read <= arrays else None
