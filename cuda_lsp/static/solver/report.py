@@ -325,11 +325,14 @@ def _happens_anyway(
 
 def _left_out(p: Problem, query: Query, arguments: Mapping[str, int]) -> bool:
     """A loop that an address is summed up in makes no round, as its bound is an argument that is 0."""
-    named = (x for x in query.parameters(p.formula) if x.args[0] in arguments)
-    known = {x: t.const(arguments[x.args[0]]) for x in named}
     sums = (part for part in t.subterms(*p.offsets) if part.op is Op.APPLY)
     rounds = (x for part in sums for x in part.args[2])
-    asked = (t.substitute(x, known) for x in rounds if query.parameters(x))
+
+    def given(term: Term) -> Term:
+        named = (x for x in query.parameters(term) if x.args[0] in arguments)
+        return t.substitute(term, {x: t.const(arguments[x.args[0]]) for x in named})
+
+    asked = (given(x) for x in rounds if query.parameters(x))
     return any(n.is_const and n.value <= 0 for n in asked)
 
 

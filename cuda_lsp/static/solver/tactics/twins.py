@@ -48,6 +48,8 @@ def _idle(pair: OpenPair) -> Iterator[Term]:
     """What tells the second thread from the first along an axis that their addresses do not hang on."""
     if pair.launch is None or pair.p.overlap is t.TRUE:
         return
+    if any(x.op is Op.APPLY and side(x) and "#" in x.args[0] for x in t.subterms(pair.p.overlap)):
+        return  # what each thread has computed in loops hangs on which it is
     axes = TID if pair.p.pair.relation.same_block else BID
     asked = {x.args[0] for x in t.subterms(pair.p.overlap) if x.op is Op.SYMBOL}
     for part in t.subterms(pair.facts):
