@@ -48,3 +48,24 @@ def test_rows_of_several_sizes_need_not_be_told_apart(index: str) -> None:
 )
 def test_columns_that_meet_do_so_in_every_row(index: str) -> None:
     assert decided(index).verdict is not Verdict.RACE_FREE
+
+
+MIXED_UP = """
+__global__ void k(float* out, int heads, int rows) {{
+    int y = blockIdx.y, r = blockIdx.x, h = threadIdx.x;
+    if (r < rows && h < heads) out[{index}] = r;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "free"),
+    [
+        ("(y * rows + r) * heads + h", True),
+        ("(y * heads + r) * rows + h", False),  # rows and columns mixed up
+        ("(y * rows + h) * heads + r", False),
+    ],
+)
+def test_a_plane_holds_more_than_a_part_of_one_row(index: str, free: bool) -> None:
+    result = refine_kernel(lowered(MIXED_UP.format(index=index)), [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, result.assumptions

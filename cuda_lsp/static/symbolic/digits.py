@@ -217,11 +217,14 @@ class _Reader(Sizes):
     def _of_planes(self, parts: list[_Digit]) -> list[_Equation] | None:
         """``plane * z + …``: the rest, whose top digit nothing bounds, is taken to stay within its plane.
 
-        The weight of a plane need be no multiple of what stands below it.
+        The weight of a plane need be no multiple of what stands below it, but is no part of one unit there:
+        it would hold nothing else (``(y * heads + r) * rows + h`` is no ``y`` in planes of ``rows``).
         """
         for top in parts if self.unbounded and len(parts) > 2 else ():
             taken, rest = dict(self.rows), [digit for digit in parts if digit is not top]
             runs = self._best(rest)
+            if any(self.divided(d.weight, top.weight) is not None for d in runs[-1]):
+                continue
             equations = self._equations(runs)
             if equations and equations is not _IMPOSSIBLE and self._in_rows(top, runs[-1], runs[0][0].weight):
                 return [*equations, (t.add(top.first, t.const(top.shift)), top.second)]

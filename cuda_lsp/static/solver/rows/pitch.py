@@ -356,7 +356,10 @@ def _bounds_of(unit: Term, bounds: Mapping[Term, list[Term]]) -> Iterator[tuple[
 def _bounds_rows(
     p: Problem, pitch: Term, rows: tuple[Term, Term], columns: tuple[Term, Term], free: Mapping[str, Var]
 ) -> bool:
-    """The program bounds rows by their pitch and columns by another parameter: they may be mixed up."""
+    """The program bounds rows, or what they are counted by, by their pitch and columns by another parameter.
+
+    They may be mixed up: of ``(y * heads + r) * rows + h``, where ``r < rows`` and ``h < heads``.
+    """
     bounds = upper_bounds(t.conjuncts(p.guards))
 
     def limits(part: Term) -> list[Term]:
@@ -366,7 +369,11 @@ def _bounds_rows(
         names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
         return bool(names) and pitch not in names
 
-    return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
+    def by_pitch(row: Term) -> bool:
+        counted = (a for m in t.monomials(row) for a in m if side(a))
+        return pitch in limits(row) or any(pitch in bounds.get(a, []) for a in counted)
+
+    return all(map(by_pitch, rows)) and all(map(by_another, columns))
 
 
 def factor_of(term: Term) -> int:
