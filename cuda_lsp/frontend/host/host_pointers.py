@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 from attrs import frozen
@@ -143,12 +144,18 @@ class HostPointers:
 
         ``cursors``: their steps are followed, which tells something within one execution of a function.
         """
-        asked = (name, at, cursors)
+        with self._telling((name, at, cursors)) as begun:
+            return None if begun else self._held(name, at, cursors)
+
+    @contextmanager
+    def _telling(self, asked: tuple[str, int, bool]) -> Generator[bool]:
+        """Whether this is being told already: then it is made of itself, and not known."""
         if asked in self._asked:
-            return None  # it is made of itself
+            yield True
+            return
         self._asked.add(asked)
         try:
-            return self._held(name, at, cursors)
+            yield False
         finally:
             self._asked.discard(asked)
 
@@ -296,14 +303,8 @@ class HostPointers:
 
     def fields(self, name: str, at: int) -> Sequence[tuple[str | int, str]]:
         """What fields of a record may hold at a place: by name, or by position where it is made."""
-        asked = (f"{name}.", at, False)
-        if asked in self._asked:
-            return ()  # it is made of itself
-        self._asked.add(asked)
-        try:
-            return tuple(self._fields(name, at))
-        finally:
-            self._asked.discard(asked)
+        with self._telling((f"{name}.", at, False)) as begun:
+            return () if begun else tuple(self._fields(name, at))
 
     def _fields(self, name: str, at: int) -> Iterator[tuple[str | int, str]]:
         made = [m for m in self._records.get(name, ()) if m.end() <= at <= self._braces.end(m.start())]

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
-from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, where_positive
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
@@ -24,13 +21,10 @@ def by_something(proofs: tuple[Tactic, ...]) -> Tactic:
 
     def divided(pair: OpenPair) -> Proved | None:
         divisors = tuple(_divisors(pair.p))
-        if not divisors or any(_may_be_zero(x, pair.p) for x in divisors):
+        if any(_may_be_zero(x, pair.p) for x in divisors):
             return None
-        if speaks_against_sizes(pair.p, pair.facts, divisors, 1, pair.query):
-            return None
-        positive = t.and_(pair.p.guards, *(t.le(t.ONE, x) for x in divisors))
-        answer = first_answer(proofs, evolve(pair, p=evolve(pair.p, guards=positive)))
-        if not isinstance(answer, Proved):
+        answer = where_positive(pair, divisors, proofs)
+        if answer is None:
             return None
         return Proved((*(f"`{t.show(x)}` is not 0" for x in divisors), *answer.assumptions))
 

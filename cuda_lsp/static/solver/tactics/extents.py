@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
-from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, where_positive
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Term
 
@@ -28,11 +25,8 @@ def of_loops(proofs: tuple[Tactic, ...]) -> Tactic:
     def counted(pair: OpenPair) -> Proved | None:
         named = set(pair.query.parameters(pair.p.formula))
         extents = tuple(x for x in dict.fromkeys(_extents(pair.query)) if x in named and x.lo <= 0)
-        if not extents or speaks_against_sizes(pair.p, pair.facts, extents, 1, pair.query):
-            return None
-        positive = t.and_(pair.p.guards, *(t.le(t.ONE, x) for x in extents))
-        answer = first_answer(proofs, evolve(pair, p=evolve(pair.p, guards=positive)))
-        if not isinstance(answer, Proved):
+        answer = where_positive(pair, extents, proofs)
+        if answer is None:
             return None
         return Proved((*(f"`{t.show(x)}` is positive" for x in extents), *answer.assumptions))
 

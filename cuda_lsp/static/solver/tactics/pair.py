@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.findings.conditions import Doubt
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
+from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import Sites
@@ -100,3 +101,12 @@ Tactic = Callable[[OpenPair], Answer | None]
 def first_answer(tactics: tuple[Tactic, ...], pair: OpenPair) -> Answer | None:
     """What the first tactic says that has something to say."""
     return next((answer for tactic in tactics if (answer := tactic(pair)) is not None), None)
+
+
+def where_positive(pair: OpenPair, terms: tuple[Term, ...], proofs: tuple[Tactic, ...]) -> Proved | None:
+    """What ``proofs`` show where these are positive; None where the source speaks against it."""
+    if not terms or speaks_against_sizes(pair.p, pair.facts, terms, 1, pair.query):
+        return None
+    positive = t.and_(pair.p.guards, *(t.le(t.ONE, x) for x in terms))
+    answer = first_answer(proofs, evolve(pair, p=evolve(pair.p, guards=positive)))
+    return answer if isinstance(answer, Proved) else None
