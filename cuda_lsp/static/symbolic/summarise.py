@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Set
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
+from cuda_lsp.ir.walk import variables
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static.distributed import lifetimes, unfollowed
 from cuda_lsp.static.facts import facts_of
@@ -83,13 +83,15 @@ def summarise(
 def _computed(kernel: ir.Kernel, walker: Walker) -> dict[str, Term]:
     """Parameters that every launch computes from others, which the kernel's program begins with."""
     params = {var.name: var for var in kernel.params}
-    made = itertools.takewhile(lambda s: isinstance(s, ir.Assign), kernel.body)
-    values = ((s.var, walker.evaluator().value(s.value)) for s in made if isinstance(s, ir.Assign))
-    return {
-        var.name: value
-        for var, value in values
-        if isinstance(value, Term) and params.get(var.name, var) is not var
-    }
+    found: dict[str, Term] = {}
+    for s in kernel.body:
+        if not isinstance(s, ir.Assign) or params.get(s.var.name, s.var) is s.var:
+            break
+        if all(params.get(var.name) is var for var in variables(s.value)):  # of no other that is computed
+            value = walker.evaluator().value(s.value)
+            if isinstance(value, Term):
+                found[s.var.name] = value
+    return found
 
 
 def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:
