@@ -63,3 +63,42 @@ def test_a_width_that_steps_do_not_end_with_is_a_doubt_about_it() -> None:
     assert result.verdict is Verdict.UNDECIDED
     assert "whether `w` is a multiple of 8" in result.reasons
     assert not any(finding.certain for finding in result.findings)
+
+
+COLUMNS = """
+__global__ void k(float* a, int w, int h) {{
+    int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+    if ({stays}) a[{place}] = {stored};
+}}
+"""
+
+
+def of_columns(stays: str, place: str, stored: str = "x + 3 * y") -> SolverResult:
+    kernel = lowered(COLUMNS.format(stays=stays, place=place, stored=stored))
+    return refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+
+
+@pytest.mark.parametrize(
+    ("stays", "place", "stored"),
+    [
+        ("x / 8 * 8 < w && y < h", "y * w + x", "x + 3 * y"),  # whole groups of eight leave the row
+        ("y % w < w / 2 && x < w", "(x / 4 * w + y) * 4 + x % 4", "y"),  # `y` is more than a row
+        ("x < w && y < h", "(x / 4 * w + y) * 4 + x % 4", "y"),  # rows and columns are mixed up
+        ("x % w < w / 2", "x", "a[x + w]"),  # the second half of a pair is the first of another
+    ],
+)
+def test_columns_that_are_more_than_a_row_are_no_columns(stays: str, place: str, stored: str) -> None:
+    result = of_columns(stays, place, stored)
+    assert result.verdict is not Verdict.RACE_FREE, result.assumptions
+
+
+@pytest.mark.parametrize(
+    ("stays", "place", "stored"),
+    [
+        ("x / 8 < w && y < h", "8 * w * y + x", "x"),
+        ("y < w && x < h", "(x / 4 * w + y) * 4 + x % 4", "y"),
+        ("y == 0 && x % (2 * w) < w", "x", "a[x + w]"),
+    ],
+)
+def test_columns_that_are_a_row_at_most_stay_in_it(stays: str, place: str, stored: str) -> None:
+    assert of_columns(stays, place, stored).verdict is Verdict.RACE_FREE

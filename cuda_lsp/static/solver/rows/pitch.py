@@ -259,7 +259,8 @@ def _bounded(
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
     parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
-    quotients = {unit_of(x.args[0]) for x in parts if x.op is Op.DIV and x.args[1] is pitch}
+    cut = (x for x in parts if x.op in (Op.DIV, Op.REM) and exactly_divided(x.args[1], pitch) is not None)
+    spanning = {unit_of(x.args[0]) for x in cut if side(x.args[0])}
     for counted, of in (x for column in columns for x in _counted(column, width)):
         unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
@@ -270,8 +271,9 @@ def _bounded(
             beyond = [_without_places(x) for x in beyond]
         if any(pitch in named(x) for x in (*within, *beyond)):
             return True
-        if side(unit) and unit in quotients:
-            return True  # who divides it by the width takes it to span several rows
+        # Who divides it, or a part of it, by the width or a multiple takes that to span several rows.
+        if any(unit_of(part) in spanning for part in (unit, *_parts(unit))):
+            return True
         if _spans_more(p, pitch, unit, bounds, free) or _goes_on(p, (counted, of), pitch, bounds, free):
             return True
     return False
@@ -286,8 +288,8 @@ def _goes_on(
 ) -> bool:
     """A guard bounds a part of the column by the pitch, and the rest goes on from there.
 
-    ``8*i + j`` where ``8*i < width``, and ``j`` is below 8. Not where the column itself is bounded so that it
-    stays in its row.
+    ``8*i + j`` where ``8*i < width``, and ``j`` is below 8; ``x`` where ``8*(x/8) < width``. Not where the
+    column itself is bounded so that it stays in its row.
     """
     column, width = row
     own = {m: c for m, c in t.monomials(column).items() if any(map(side, m))}
@@ -299,8 +301,9 @@ def _goes_on(
         return False
     for value, limits in bounds.items():
         parts = t.monomials(value)
-        times = {own.get(m, 0) // c if own.get(m, 0) % c == 0 else 0 for m, c in parts.items()}
-        most = t.interval_of({m: c for m, c in own.items() if m not in parts}, known)[1]
+        steps = _in_steps_of(parts, own)
+        times = {steps.get(m, 0) // c if steps.get(m, 0) % c == 0 else 0 for m, c in parts.items()}
+        most = t.interval_of({m: c for m, c in steps.items() if m not in parts}, known)[1]
         if len(times) != 1 or min(times) <= 0 or not 0 < most < math.inf:
             continue
         (by,) = times
@@ -309,6 +312,21 @@ def _goes_on(
         if all(pitch in named(x) and not certainly_at_most(end, width, free) for x, end in ends):
             return True
     return False
+
+
+def _in_steps_of(
+    bounded: Mapping[t.Monomial, int], own: Mapping[t.Monomial, int]
+) -> Mapping[t.Monomial, int]:
+    """The column in steps and what is left of them, where it is a quotient of it that is bounded."""
+    (atoms,) = bounded if len(bounded) == 1 else ((),)
+    if len(atoms) != 1 or atoms[0].op is not Op.FLOOR_DIV:
+        return own
+    index, step = atoms[0].args
+    column = t.from_monomials(own)
+    if unit_of(column) is not index:
+        return own
+    factor = factor_of(column)
+    return {atoms: factor * step, **t.monomials(t.scale(t.floor_mod(index, step), factor))}
 
 
 def _spans_more(
@@ -327,6 +345,11 @@ def _spans_more(
         if any(not any(certainly_at_most(s, pitch, free) for s in several) for several in spans):
             return True
     return False
+
+
+def _parts(unit: Term) -> Iterator[Term]:
+    """What the term is a sum of, where that differs between threads."""
+    return (t.from_monomials({m: c}) for m, c in t.monomials(unit).items() if any(map(side, m)))
 
 
 def of_one_index(row: Term, column: Term) -> bool:
@@ -360,20 +383,23 @@ def _bounds_rows(
 
     They may be mixed up: of ``(y * heads + r) * rows + h``, where ``r < rows`` and ``h < heads``.
     """
-    bounds = upper_bounds(t.conjuncts(p.guards))
+    bounds = [(own_symbols(x), limits) for x, limits in upper_bounds(t.conjuncts(p.guards)).items()]
 
-    def limits(part: Term) -> list[Term]:
-        return bounds.get(unit_of(part), [])
+    def crossed(row: Term, column: Term) -> bool:
+        counted, within = own_symbols(row), own_symbols(column)
+        by_pitch = any(pitch in limits for own, limits in bounds if own and own <= counted)
+        others = (limits for own, limits in bounds if own <= within and not own <= counted)
+        names = {
+            x for limits in others for x in t.subterms(*limits) if x.op is Op.SYMBOL and x.args[0] in free
+        }
+        return by_pitch and bool(names) and pitch not in names
 
-    def by_another(part: Term) -> bool:
-        names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
-        return bool(names) and pitch not in names
+    return all(map(crossed, rows, columns))
 
-    def by_pitch(row: Term) -> bool:
-        counted = (a for m in t.monomials(row) for a in m if side(a))
-        return pitch in limits(row) or any(pitch in bounds.get(a, []) for a in counted)
 
-    return all(map(by_pitch, rows)) and all(map(by_another, columns))
+def own_symbols(term: Term) -> frozenset[Term]:
+    """What tells the thread from others in the term."""
+    return frozenset(x for x in t.subterms(term) if x.op is Op.SYMBOL and side(x))
 
 
 def factor_of(term: Term) -> int:
