@@ -93,6 +93,14 @@ def verdict(launch: str, other: str = "") -> Verdict:
     return check_text(Path("a.cu"), text).kernels[0].verdict
 
 
+@pytest.mark.parametrize("behind", ["float scale", "bool all", "short s", "unsigned char u"])
+def test_the_type_of_a_parameter_is_not_the_next_one_s(behind: str) -> None:
+    """Each on a line of its own, as formatters write them."""
+    text = f"void f(float* a, int n,\n       int m,\n       {behind}) {{ k<<<1, 32>>>(a, n * m, n, m); }}"
+    (site,) = find_launches(Path("a.cu"), text)
+    assert site.computed == {1: ("*", "#2", "#3")}
+
+
 def test_strides_that_are_computed_from_each_other_keep_rows_apart() -> None:
     dims = "dim3 block(16, 16);"
     assert verdict(f"{dims} heads<<<rows, block>>>(a, n, size, n * size);") is Verdict.RACE_FREE

@@ -329,3 +329,22 @@ void f(float* p) { k<<<1, 64>>>(p, p, 3, 4); k<float><<<1, 32>>>(p, of<int, floa
 """
     kernels = check_text(tmp_path / "k.cu", text).kernels
     assert [[launch.block[0] for launch in kernel.launches] for kernel in kernels] == [[32], [64]]
+
+
+FILLED = """
+void shape(dim3& grid, dim3& block, int n, bool tall) {
+  grid.x = n;
+  block.x = tall ? 8 : n;
+  block.y = n;
+}
+void f(float* p, int n, bool tall) {
+  dim3 grid, block;
+  shape(grid, block, n, tall);
+  k<<<grid, block>>>(p, n);
+}
+"""
+
+
+def test_a_block_that_a_function_fills_is_no_size_of_its_own() -> None:
+    site = only(FILLED)
+    assert (site.block, site.sized) == (None, ())

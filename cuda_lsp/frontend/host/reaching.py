@@ -26,6 +26,7 @@ from cuda_lsp.frontend.host.text import FURTHEST, HostText
 _UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
 _STATIC = re.compile(r"\bstatic\b")
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b")
+_REST_OF_NAME = re.compile(r"\s?\w*")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
@@ -94,9 +95,10 @@ class Reaching:
 
     def words_of(self, definition: Definition) -> str:
         """What stands before the name where it is declared, and the name."""
-        position, ends = definition.position, "(,<" if definition.text is None else ";{}"
+        position, ends = definition.position, "(,<;{}" if definition.text is None else ";{}"
         first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
-        return self._plain[first + 1 : self._plain.find(" ", position)]
+        named = _REST_OF_NAME.match(self._plain, position)
+        return self._plain[first + 1 : named.end() if named is not None else position]
 
     def defined_between(self, begin: int, end: int) -> Sequence[tuple[str, Definition]]:
         """The definitions in a stretch of the text, in order, and their names."""

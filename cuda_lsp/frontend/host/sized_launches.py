@@ -147,8 +147,9 @@ class _Site:
         if dot:
             return not self.constants.has_extents(member)
         value = self.constants.reached(name, self.at)
-        if value is None:
-            return True
+        if value is None:  # others may have written it
+            declared = self.constants.visible(name, self.at)
+            return declared is None or _EXTENTS.search(self.constants.words_of(declared)) is None
         words = self.constants.words_of(value.definition)
         if value.text is None:
             return _EXTENTS.search(words) is None
