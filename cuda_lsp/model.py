@@ -188,6 +188,12 @@ class LaunchConfig:
         return (x, y, z)
 
     @property
+    def facts(self) -> tuple[object, ...]:
+        """What an analysis takes from it; where it stands, and who tells it, do not count."""
+        arguments = tuple(sorted(self.arguments.items()))
+        return self.block, self.grid, self.grid_axes, self.made_axes, self.dynamic_shared, arguments
+
+    @property
     def assumed(self) -> bool:
         """The source does not tell it."""
         return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)

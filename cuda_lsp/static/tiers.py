@@ -48,6 +48,7 @@ from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.launches.alike import not_looked_at
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.claims import MISUSES, claimed
@@ -93,7 +94,8 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     is known by then is returned, as ``cut`` when that is not all; the rest is asked for without this limit.
     """
     runs = _Executions(kernel, settings, until)
-    launches, looks = _looks(runs, launches_of(kernel, settings))
+    chosen = launches_of(kernel, settings)
+    launches, looks = _looks(runs, chosen)
     fitting = [look for look in looks if not look.misuses and not look.excluded]
     if all(look.misuses for look in looks):
         # sizes that make such blocks are no sizes of this program: nothing is known
@@ -103,12 +105,13 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
+    accepted = [launch for launch in kernel.launches if accepts(settings.gpu, launch)]
     for launch in kernel.launches:
-        if not accepts(settings.gpu, launch):  # told, never executed
+        if launch not in accepted:  # told, never executed
             _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
-    unseen = (*looks[-1].unseen, *_unread(runs, launches[0]))
+    unseen = (*looks[-1].unseen, *_unread(runs, launches[0]), *not_looked_at(accepted, chosen))
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:

@@ -210,9 +210,7 @@ def conditions_by_launch(
         if not made or any((launch.site, launch.block) not in looked_at for launch in made):
             return {}
         for launch in made:
-            arguments = tuple(sorted(launch.arguments.items()))
-            one = (launch.block, launch.grid, launch.dynamic_shared, arguments)
-            alike.setdefault(one, []).append((launch, site))
+            alike.setdefault(launch.facts, []).append((launch, site))
     found: dict[tuple[Site | None, Dim3], tuple[str, ...]] = {}
     for group in alike.values():
         shared = in_common([site.conditions for _, site in group])

@@ -15,8 +15,8 @@ from cuda_lsp.config import Settings
 from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Axis, Kernel
 from cuda_lsp.model import WARP_SIZE, Dim3, LaunchConfig, LaunchSource
-from cuda_lsp.static import budgets
 from cuda_lsp.static.launches import blocks
+from cuda_lsp.static.launches.alike import looked_at
 from cuda_lsp.static.launches.asserted import asserted_extents, with_extents
 from cuda_lsp.static.launches.coordinates import axes_of
 from cuda_lsp.static.launches.strides import block_strides
@@ -55,10 +55,7 @@ def _settings(kernel: Kernel, settings: Settings) -> Sequence[LaunchConfig]:
 
 def _source_text(kernel: Kernel, settings: Settings) -> Sequence[LaunchConfig]:
     """Directive and launch sites, best first; each different launch once."""
-    told = {
-        (k.block, k.grid, k.dynamic_shared, tuple(sorted(k.arguments.items()))): k for k in kernel.launches
-    }
-    chosen = list(told.values())[: budgets.MOST_LAUNCHES]
+    chosen = looked_at(kernel.launches)
     return [evolve(k, grid=settings.grid_dim) for k in chosen] if settings.grid_dim else chosen
 
 

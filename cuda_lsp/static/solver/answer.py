@@ -32,9 +32,9 @@ class Stats:
 class SolverResult:
     """What the solver says of a kernel.
 
-    ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free for every
-    launch of the target as well. ``reasons``: why it is undecided. ``assumptions``: what a proof took
-    for granted, for people.
+    ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free at the others as well:
+    those of the source, or of the target where it tells none. ``reasons``: why it is undecided.
+    ``assumptions``: what a proof took for granted, for people.
     """
 
     verdict: Verdict

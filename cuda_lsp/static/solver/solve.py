@@ -8,7 +8,7 @@ a reason, never silence. Runs in the calling process; ``workers`` runs it where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 
 from attrs import evolve, field, frozen
@@ -23,6 +23,7 @@ from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_cluste
 from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.launches.alike import left_out
 from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.answer import Budget, SolverResult, Stats
@@ -89,6 +90,8 @@ class _Refinement:
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
+        elif merged.decided and (others := left_out(self.kernel.launches, wanted)):
+            every = self._holds_at(others, merged)
         self.stats.seconds = self.budget.kernel - (self.deadline - work.now())
         verdict, reasons = merged.verdict()
         findings = (*merged.findings.values(), *merged.others)
@@ -215,6 +218,18 @@ class _Refinement:
         return attempt
 
     # -- every launch
+
+    def _holds_at(self, launches: Iterable[LaunchConfig], merged: Attempt) -> bool:
+        """Race-free at these launches, too, as far as one more share of the time reaches."""
+        until = self._extended(self.deadline)
+        for launch in launches:
+            if work.now() > until:
+                return False
+            found = evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch)
+            merged.absorb(found)
+            if not found.decided:
+                return False
+        return True
 
     def _holds_for_every_launch(self) -> bool:
         """Race-free for every block and grid of the target (along the axes that the kernel mentions)."""
