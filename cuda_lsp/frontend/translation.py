@@ -44,6 +44,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     launch_bounds,
     passed,
     stated_by,
+    without_known,
 )
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
@@ -435,7 +436,8 @@ class Translation:
         )
 
     def _launches_of(self, kernel: str) -> tuple[LaunchSite, ...]:
-        return (*self.launch_sites, *self.sites_elsewhere.get(kernel, ()))
+        outside = self.sites_elsewhere.get(kernel, ())
+        return (*without_known(self.launch_sites, outside), *outside)
 
     # ------------------------------------------------------------------------------------ results
 
@@ -521,11 +523,12 @@ class Translation:
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         outside, directive = self.sites_elsewhere.get(source.base_name, ()), self._directive(source)
-        sites = (*self.launch_sites, *outside)
+        here = without_known(self.launch_sites, outside)
+        sites = (*here, *outside)
         passing = evolve(passed(source, sites, directive), cluster=cluster_dims(source, self._source))
         errors = self._compile_errors(source)
         kernel = lower_kernel(self._ast, source.cursor, source.name, errors, passing, valued, computed)
-        kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
+        kernel = with_launches(kernel, source, here, outside, directive)
         own = [t for t in self._sources.templates if t.offsets == source.offsets]
         formulas, common = formulas_in(kernel, passing.computed), common_conditions(source, sites)
         return evolve(

@@ -221,4 +221,6 @@ def _value(file: HostFile, text: str, at: int, given: Given) -> int | Extents | 
     if value is not None:
         return value
     extents = file.constants.known_extents(text, at, given)
-    return extents if any(n not in (None, 1) for n in extents) else None
+    known = [n for n in extents if n is not None]
+    alone = all(n == 1 for n in known) and not file.constants.is_dim(text.strip(), at)  # a number, 1 by 1
+    return extents if known and not alone else None

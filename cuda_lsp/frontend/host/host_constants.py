@@ -520,8 +520,8 @@ class HostConstants(Reaching):
             return None
         return _extent(axis)
 
-    def _is_dim(self, text: str, before: int) -> bool:
-        """Whether one argument of ``dim3(…)`` is another dim3."""
+    def is_dim(self, text: str, before: int) -> bool:
+        """Whether it is a dim3, as one argument of another may be."""
         definition = self._visible(text, before)
         return text.startswith("dim3") or (definition is not None and not definition.scalar)
 
@@ -529,7 +529,7 @@ class HostConstants(Reaching):
         parts = split_arguments(text)
         if len(parts) > 3:
             return UNKNOWN
-        if len(parts) == 1 and self._is_dim(parts[0].strip(), before):
+        if len(parts) == 1 and self.is_dim(parts[0].strip(), before):
             return self._extents(parts[0], before, depth)
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]

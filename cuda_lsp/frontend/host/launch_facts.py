@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, field, frozen
@@ -41,6 +42,18 @@ _NOT_NEGATIVE = re.compile(r"\A(\w+) (?:>=?|==) \d+\Z")
 _LITERAL_TYPES = ("int", "float", "double")
 _PACK = "…"
 _TRUTH = {"true": "1", "false": "0"}
+
+
+def without_known(here: Sequence[LaunchSite], elsewhere: Sequence[LaunchSite]) -> tuple[LaunchSite, ...]:
+    """Launches of a file, but for those whose block callers ``elsewhere`` tell: these are among theirs.
+
+    They are told apart by their text: lines move while somebody types.
+    """
+    told = {s.written for s in elsewhere if s.written is not None and s.block is not None}
+    known = Counter(written.text for written in told)
+    open_ones = Counter(s.site.text for s in here if s.block is None and s.site is not None)
+    resolved = {text for text, number in open_ones.items() if number <= known[text]}
+    return tuple(s for s in here if s.block is not None or s.site is None or s.site.text not in resolved)
 
 
 def launches_for(

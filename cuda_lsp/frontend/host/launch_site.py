@@ -56,6 +56,7 @@ class LaunchSite:
     ``sized_given``: ``sized`` where some names have values.
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     ``scope``: what stands before the kernel's name, ``a::b::``. ``sums``: arguments that hold running sums.
+    ``written``: where the launch stands, if ``site`` is where a caller comes to it.
     """
 
     kernel: str
@@ -86,6 +87,7 @@ class LaunchSite:
     definitions: Mapping[str, str] = field(factory=dict[str, str])
     scope: str = ""
     sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
+    written: Site | None = None
 
     @property
     def shared(self) -> Mapping[int, SharedBuffer]:

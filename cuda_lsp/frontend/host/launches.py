@@ -325,13 +325,15 @@ class _Reader:
 
     def _on(self, way: Context, launch: Written, at: int, place: Site) -> LaunchSite:
         """The launch as one way comes to it."""
+        written = place
         if way.place is not None:
             file, begin, end = way.place
             place = file.site(begin, end)
         arguments = way.given if way.program or way.place is None else way.local
         site = self._site(launch, at, place, way.given, arguments)
         types = self._types(launch, at, way.types)
-        return evolve(site, template_arguments=self._instance(way, launch, at), types=types)
+        instance = self._instance(way, launch, at)
+        return evolve(site, template_arguments=instance, types=types, written=written)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
