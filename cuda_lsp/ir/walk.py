@@ -190,6 +190,32 @@ def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
     return (e for s in walk(statements) for e in used(s))
 
 
+def read_expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
+    """What ``expressions`` gives, but for values of variables that nobody reads.
+
+    Of a copy of ``blockIdx`` of which ``x`` is used it is that.
+    """
+    values: dict[Var, list[Expr]] = {}
+    waiting: list[Expr] = []
+    for s in walk(statements):
+        if isinstance(s, ir.Assign):
+            values.setdefault(s.var, []).append(s.value)
+        else:
+            waiting.extend((*used(s), *(stored(s) if isinstance(s, ir.Store) else ())))
+    seen: set[int] = set()
+
+    def enter(e: Expr) -> bool:
+        known = id(e) in seen
+        seen.add(id(e))
+        return not known
+
+    while waiting:
+        yield (e := waiting.pop())
+        for part in subexpressions((e,), enter):
+            if isinstance(part, Var):
+                waiting.extend(values.pop(part, ()))
+
+
 def pointers(s: Stmt) -> tuple[Expr, ...]:
     """Where ``s`` touches memory; what it writes first."""
     if isinstance(s, (ir.Load, ir.Store, ir.Atomic)):

@@ -211,3 +211,37 @@ def test_only_files_that_name_the_kernel_are_read_for_its_launches(tmp_path: Pat
     assert sorted(site.block for site in found["fold"] if site.block) == [(32, 1, 1), (96, 1, 1)]
     assert set(read) == {"uses.cu", "pastes.cu"}
     assert around.launches(tmp_path / "fold.cu", ["fold", "own"])["fold"] == found["fold"]
+
+
+TILED = """#include "tiles.h"
+__global__ void __launch_bounds__(256) tiles(int* out, int w, int h) {
+  dim3 b = blockIdx;
+  int x = b.x * 16 + threadIdx.x, y = b.y * 16 + threadIdx.y;
+  if (x < w && y < h) out[w * y + x] = b.AXIS;
+}
+void Draw::run(const dim3 grid, dim3 block, int* out, int w, int h) {
+  tiles<<<grid, block>>>(out, w, h);
+}
+"""
+DRAWN = """#include "tiles.h"
+void draw(int* out, int w, int h) {
+  dim3 grid((w + 15) / 16, (h + 15) / 16, DEPTH);
+  dim3 block(16, 16, 1);
+  CHECK(Draw::run(grid, block, out, w, h));
+}
+"""
+
+
+@pytest.mark.parametrize(("axis", "depth", "free"), [("x", "1", True), ("z", "1", True), ("z", "2", False)])
+def test_what_callers_in_other_files_pass_is_all_that_is_known_of_a_launch(
+    tmp_path: Path, axis: str, depth: str, free: bool
+) -> None:
+    header = "namespace Draw { void run(const dim3 grid, dim3 block, int* out, int w, int h); }\n"
+    write(tmp_path, tiles_h=header, main_cu=DRAWN.replace("DEPTH", depth))
+    write(tmp_path, tiles_cu=TILED.replace("AXIS", axis))
+    (kernel,) = check_file(tmp_path / "tiles.cu").kernels
+    assert [(x.block, x.grid_axes[2], x.source) for x in kernel.launches] == [
+        ((16, 16, 1), int(depth), LaunchSource.WORKSPACE)
+    ]
+    assert not any("is not known" in reason for reason in kernel.reasons)
+    assert (kernel.verdict is Verdict.RACE_FREE) is free

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from cuda_lsp.ir.program import BID, GDIM, Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel
-from cuda_lsp.ir.walk import expressions, stripped, subexpressions
+from cuda_lsp.ir.walk import expressions, read_expressions, stripped, subexpressions
 from cuda_lsp.model import WARP_SIZE, LaunchConfig
 
 THREAD_AXES = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
@@ -21,7 +21,7 @@ def axes_of(kernel: Kernel) -> frozenset[Axis]:
 
     A rank is as good in one dimension as in two: it says nothing of the block's shape.
     """
-    parts = subexpressions(expressions(kernel.body), lambda e: not _is_rank(e))
+    parts = subexpressions(read_expressions(kernel.body), lambda e: not _is_rank(e))
     return frozenset(e.axis for e in parts if isinstance(e, Builtin))
 
 
@@ -44,7 +44,7 @@ def meant_for_blocks(kernel: Kernel, launch: LaunchConfig) -> bool:
 def _tells_blocks_apart(kernel: Kernel) -> bool:
     """It reads their numbers or extents, or the host says what these are made of."""
     said = (*kernel.directives.assumptions, *(c for conditions in kernel.said.values() for c in conditions))
-    parts = subexpressions((*expressions(kernel.body), *said))
+    parts = subexpressions((*read_expressions(kernel.body), *said))
     return any(isinstance(e, Builtin) and e.axis in (*BID, *GDIM) for e in parts)
 
 

@@ -10,7 +10,7 @@ from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, Var
 from cuda_lsp.ir.types import Int, Pointer
-from cuda_lsp.ir.walk import expressions, subexpressions
+from cuda_lsp.ir.walk import read_expressions, subexpressions
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic import whole_grid
@@ -98,7 +98,7 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
             return not isinstance(e.left, ir.Builtin)
         return True
 
-    parts = subexpressions(whole_grid.without_line(list(expressions(kernel.body))), enter)
+    parts = subexpressions(whole_grid.without_line(list(read_expressions(kernel.body))), enter)
     return {e.axis for e in parts if isinstance(e, ir.Builtin)}
 
 
