@@ -190,7 +190,7 @@ class HostConstants(Reaching):
             return self._evaluated(next(iter(macros)), before, depth)
         if "::" in name:
             return self._in_scope(name, before, depth)
-        if self._visible(name, before) is None and name not in self._writes:
+        if self._visible(name, before) is None and not self._is_written(name):
             return self._from_headers(name, depth)
         held = self._held(name, before)
         value = self.reached(name, before) or self._counter(name, before) if held is None else None
@@ -203,6 +203,10 @@ class HostConstants(Reaching):
         if found is None:
             self._missed.add((name, value.position))
         return known_value(found, name)
+
+    def _is_written(self, name: str) -> bool:
+        """Whether the file writes to a variable of that name that others define."""
+        return any(self._visible(name, write.position + 1) is None for write in self._writes.get(name, ()))
 
     def _member(self, variable: str, member: str, before: int, depth: int) -> int:
         """``p.n`` of an object: what it was made of, or, where nothing writes to it, unknown unless given."""
