@@ -250,16 +250,16 @@ def test_what_callers_in_other_files_pass_is_all_that_is_known_of_a_launch(
 @pytest.mark.parametrize(
     ("elsewhere", "block"),
     [
-        ("void other() { const int LANES = 16; use(LANES); }", (32, 1, 1)),
-        ("void other() { int LANES = 16; LANES = 8; LANES++; use(LANES); }", (32, 1, 1)),
+        ("void other() { const int LANES = 16; use(LANES); }", (32, 2, 1)),
+        ("void other() { int LANES = 16; LANES = 8; LANES++; use(LANES); }", (32, 2, 1)),
         ("void other() { LANES = 8; }", None),
     ],
 )
 def test_a_constant_of_a_header_stays_one_where_another_function_has_a_variable_of_its_name(
     tmp_path: Path, elsewhere: str, block: tuple[int, int, int] | None
 ) -> None:
-    launch = "void go(int* a) { fold<<<1, LANES>>>(a); }"
-    write(tmp_path, lanes_h="constexpr int LANES = 32;\n")
+    launch = "void go(int* a) { dim3 block(LANES, 2); fold<<<1, block>>>(a); }"
+    write(tmp_path, lanes_h="static int LANES = 32;\n")
     write(tmp_path, fold_cu=f'#include "lanes.h"\n{KERNEL}{launch}\n{elsewhere}\n')
     (kernel,) = check_file(tmp_path / "fold.cu").kernels
     told = [x.block for x in kernel.launches if x.source is LaunchSource.FILE]
