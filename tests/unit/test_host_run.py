@@ -121,3 +121,55 @@ def test_what_hangs_on_a_size_says_so() -> None:
     text = HostText(f"{HALVED}void f(T* a) {{ int n = a->size; int block = lanes(n); k<<<1, block>>>(); }}")
     constants, at = HostConstants(text), text.plain.index("k<<<")
     assert "n" in {name for name, _ in constants.missing("block", at)}
+
+
+BY_REFERENCE = """
+int part(int n, int by) { return (n + by - 1) / by; }
+void shape(int n, int most, int& blocks, int &threads) { threads = min(n, most); blocks = part(n, threads); }
+void fill(dim3& grid, dim3& block, int n) {
+  grid.x = n;
+  if (n > 64) { block.x = n / 4; block.y = 4; } else block = dim3(n, 2);
+}
+void early(int& out, int n) { out = n; if (n > 9) return; out = 2; }
+void late(int& out, int n) { if (n < 4) return; out = n; }
+void hands(int& a, int n) { a = n; tune(n, a); }
+void twice(int& a, int& b) { a = 8; b = 16; }
+void both(int& a, int n) { a = n; }
+void both(float& a, int n) { a = n; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "n", "block"),
+    [
+        ("int g, b; shape(n, 256, g, b); dim3 block(b, g);", 100, (100, 1, 1)),
+        ("int g, b; shape(1000, 256, g, b); dim3 block(b, g);", None, (256, 4, 1)),
+        ("int g, b; ns::shape(1000, n, g, b); b += 1; dim3 block(b, g);", 64, (65, 16, 1)),
+        ("dim3 g, block; fill(g, block, 2 * n);", 64, (32, 4, 1)),
+        ("dim3 g, block; fill(g, block, n);", 16, (16, 2, 1)),
+        ("dim3 g, block(1, 1, 3); fill(g, block, n);", 128, (32, 4, 3)),
+        ("int b; early(b, n); dim3 block(b);", 32, (32, 1, 1)),
+        ("int b; early(b, n); dim3 block(b);", 7, (2, 1, 1)),
+        ("int b = 64; late(b, n); dim3 block(b);", 3, (64, 1, 1)),
+    ],
+)
+def test_what_a_function_leaves_in_its_references(
+    body: str, n: int | None, block: tuple[int | None, ...]
+) -> None:
+    assert block_of(body, n, BY_REFERENCE) == block
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int b = 4; twice(b, b); dim3 block(b);",  # one variable by two names
+        "int b; hands(b, 32); dim3 block(b);",
+        "int b; both(b, 32); dim3 block(b);",  # which of the two it is nobody knows
+        "int b; unknown(b, 3); dim3 block(b); take(&b); k<<<2, 2>>>(); more(&b);",
+        "int b; auto p = &b; both2(b); dim3 block(b);",
+        "int b; shape(n, 256, b); dim3 block(b);",  # other arguments than it takes
+        "int b = 4; other(shape(b, 3, b, b)); dim3 block(b);",
+    ],
+)
+def test_what_is_not_known_to_be_left_is_not(body: str) -> None:
+    assert block_of(body, None, BY_REFERENCE)[0] is None

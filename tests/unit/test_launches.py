@@ -332,19 +332,22 @@ void f(float* p) { k<<<1, 64>>>(p, p, 3, 4); k<float><<<1, 32>>>(p, of<int, floa
 
 
 FILLED = """
-void shape(dim3& grid, dim3& block, int n, bool tall) {
-  grid.x = n;
-  block.x = tall ? 8 : n;
-  block.y = n;
-}
-void f(float* p, int n, bool tall) {
+void f(float* p, int n) {
   dim3 grid, block;
-  shape(grid, block, n, tall);
+  shape(grid, block, n);
   k<<<grid, block>>>(p, n);
 }
 """
 
 
 def test_a_block_that_a_function_fills_is_no_size_of_its_own() -> None:
-    site = only(FILLED)
+    unread = "void shape(dim3& grid, dim3& block, int n);\n"
+    site = only(unread + FILLED)
     assert (site.block, site.sized) == (None, ())
+
+
+def test_a_block_that_a_function_fills_is_as_large_as_sizes_make_it() -> None:
+    read = "void shape(dim3& grid, dim3& block, int n) { grid.x = n; block.x = min(n, 256); block.y = 2; }\n"
+    site = only(read + FILLED)
+    assert site.block is None
+    assert [made.block for made in site.sized] == [(256, 2, 1), (128, 2, 1)]

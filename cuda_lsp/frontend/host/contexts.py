@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
@@ -88,6 +88,11 @@ class _Wanted:
     needed: tuple[Key, ...]
     wished: tuple[Key, ...]
     types: tuple[str, ...]
+
+
+def is_cut(found: Sequence[Context]) -> bool:
+    """Whether there may be more ways than were found."""
+    return len(found) >= _MOST_CONTEXTS
 
 
 class Ways:

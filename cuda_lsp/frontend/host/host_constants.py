@@ -25,7 +25,7 @@ from cuda_lsp.frontend.host.definitions import (
     scope_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunction
-from cuda_lsp.frontend.host.host_run import Budget, returned, state_at
+from cuda_lsp.frontend.host.host_run import Budget, left, returned, state_at
 from cuda_lsp.frontend.host.known_values import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -39,13 +39,15 @@ from cuda_lsp.frontend.host.reaching import Reaching
 from cuda_lsp.frontend.host.run_values import Axes, State, Unknown, Value
 from cuda_lsp.frontend.host.tables import Tables
 from cuda_lsp.frontend.host.text import HostText, split_arguments
-from cuda_lsp.model import WARP_SIZE, Dim3, Extents
+from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, Extents
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
-_OF_DEVICES = "warpSize"  # of ``cudaDeviceProp``
+_TAKES = re.compile(r"\b([A-Za-z_]\w*)\s?(?:<[\w\s,:]*>)?\s?\(")
+_READ_ONLY = frozenset({"if", "while", "for", "switch", "return", "sizeof", "dim3", "min", "max"})
+_OF_DEVICES = {"warpSize": WARP_SIZE, "maxThreadsPerBlock": MAX_BLOCK_THREADS}  # of ``cudaDeviceProp``
 _DEPTH = 12  # definitions followed
 _MOST_WORK = 4_000_000  # characters of definitions read for one file: each level may multiply names
 
@@ -213,8 +215,8 @@ class HostConstants(Reaching):
         made = self.members(variable, member, before)
         if made is not None:
             return known_value(self._integer(*made, depth), f"{variable}.{member}")
-        if member == _OF_DEVICES:
-            return WARP_SIZE
+        if member in _OF_DEVICES and not self.writes_member(variable, member, before):
+            return _OF_DEVICES[member]
         value = self.reached(variable, before)
         if value is None or self.writes_member(variable, member, before):
             raise NotConstant(variable)
@@ -413,6 +415,39 @@ class HostConstants(Reaching):
             unknown = Unknown(frozenset(self._missed))
         x, y, z = (unknown if axis is None else axis for axis in extents)
         return x, y, z
+
+    def left_by(self, name: str, values: Sequence[Value]) -> Mapping[int, Value]:
+        """What a function leaves in variables that it is given by reference, by position; none: not known."""
+        found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
+        if len({f._plain[function.begin : function.end] for f, function in found}) != 1:
+            return {}
+        file, function = found[0]
+        if not function.references or len(function.parameters) != len(values):
+            return {}
+        told: dict[Key, int | Extents] = {}
+        for (parameter, _), value in zip(function.parameters, values, strict=True):
+            key = file.declared(parameter, function.body + 1)
+            if key is not None and isinstance(value, int):
+                told[key] = value
+            elif key is not None and isinstance(value, tuple):
+                x, y, z = (axis if isinstance(axis, int) else None for axis in value)
+                told[key] = (x, y, z)
+        with suppress(NotConstant, RecursionError), file._on_a_way(Given(told)), file._runs(function):
+            found_there = left(file, function, file._given)
+            return {i: value for i, value in found_there.items() if not self._is_handed_on(i, file, function)}
+        return {}
+
+    def _is_handed_on(self, position: int, file: HostConstants, function: HostFunction) -> bool:
+        """Whether the function hands a parameter to others that nobody can read, which may write to it."""
+        name = function.parameters[position][0]
+        for call in _TAKES.finditer(file._plain, function.body, function.end):
+            closing = file.text.closing(call.end() - 1)
+            arguments = split_arguments(file._plain[call.end() : closing]) if closing > 0 else [name]
+            taken = any(argument.strip() == name for argument in arguments)
+            known = any(any(f.functions.named(call[1])) for f in (self, *self._headers))
+            if taken and not known and call[1] not in _READ_ONLY:
+                return True
+        return False
 
     @contextmanager
     def _in(self, state: State) -> Generator[None]:

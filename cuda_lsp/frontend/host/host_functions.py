@@ -127,6 +127,13 @@ def _typed_as(declared: str, name: str, template: Sequence[str]) -> re.Pattern[s
     return re.compile(rf"{' '.join(words)}(?: \w+)?\Z")
 
 
+_PROTOTYPE = re.compile(
+    r"(?<![\w:])(?!(?:return|else|new|delete|throw)\b)\w[\w:<>]*[\s*&]+"
+    r"(?:\w+\s?::\s?)*(\w+)\s?\(([^(){};]{0,2000})\)\s?(?:const|noexcept|override)?\s?;"
+)
+"""A function that is declared: what it is called, and its parameters."""
+
+
 class HostFunctions:
     """The functions of one text, and the calls in it."""
 
@@ -221,15 +228,25 @@ class HostFunctions:
 
     def _passed_to(self, known: Sequence[HostFunctions]) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
-        for function in (f for functions in known for f in functions._functions if f.references):
-            for begin, opening, _ in self._uses.get(function.name, ()):
+        for name, references, declared_at in (each for functions in known for each in functions._written_to):
+            for begin, opening, _ in self._uses.get(name, ()):
                 closing = self._host.closing(opening)
-                if closing < 0 or opening == function.opening or self._declares(begin):
+                if closing < 0 or opening == declared_at or self._declares(begin):
                     continue
                 arguments = whole_arguments(self._host.plain[opening + 1 : closing])
-                for text in (arguments[i].strip() for i in function.references if i < len(arguments)):
+                for text in (arguments[i].strip() for i in references if i < len(arguments)):
                     if text.isidentifier():
                         found.setdefault(text, []).append(begin)
+        return found
+
+    @cached_property
+    def _written_to(self) -> Sequence[tuple[str, tuple[int, ...], int]]:
+        """Functions that may write to parameters, also such that are only declared, and where each opens."""
+        found = [(f.name, f.references, f.opening) for f in self._functions if f.references]
+        for prototype in _PROTOTYPE.finditer(self._host.plain):
+            references = references_of(whole_arguments(prototype[2]))
+            if references and prototype[1] not in _NO_FUNCTION:
+                found.append((prototype[1], references, prototype.start(2) - 1))
         return found
 
     def _declares(self, begin: int) -> bool:

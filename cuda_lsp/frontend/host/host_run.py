@@ -9,7 +9,7 @@ both ways leave alike is known; a loop whose condition becomes unknown leaves no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from attrs import define, field
@@ -20,7 +20,7 @@ from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
 from cuda_lsp.frontend.host.known_values import Given, Key
 from cuda_lsp.frontend.host.run_values import Axes, State, Unknown, Value, alike, hanging, with_axis
 from cuda_lsp.frontend.host.statements import HEADED, NoStatement, Statements
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 
 _OUT = re.compile(r"\b(?:return|continue)\b")
 _STEPPED = re.compile(r"(\+\+|--)\s?\w|(?<!\w)\w+\s?(?:\.\s?[xyz]\s?)?(\+\+|--)")
@@ -30,6 +30,7 @@ _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit)\s?\()")
 _MOST_ROUNDS = 128
 _MOST_STATEMENTS = 1000
 _MOST_IN_A_FILE = 40_000
+_CALL = re.compile(r"(?:::\s?)?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<[\w\s,:]*>)?\s?\(")
 _NO_STATEMENT = ("case", "default", "goto", "else", "catch", "asm")
 
 
@@ -73,6 +74,10 @@ class Evaluator(Protocol):
 
     def axes(self, text: str, place: int, state: State) -> Axes:
         """The extents that an expression makes."""
+        ...
+
+    def left_by(self, name: str, values: Sequence[Value]) -> Mapping[int, Value]:
+        """What a function leaves in variables that it is given by reference, by position."""
         ...
 
 
@@ -129,6 +134,40 @@ def returned(of: Evaluator, function: HostFunction, given: Given) -> int | Unkno
     except (_Leaves, *_CANNOT):
         pass
     raise NotConstant(function.name)
+
+
+def left(of: Evaluator, function: HostFunction, given: Given) -> dict[int, Value]:
+    """What the function leaves in its references, by position, where its parameters are ``given``.
+
+    Raises NotConstant.
+    """
+    run = _Run(of, Statements(of.text), -1, given)
+    try:
+        run.function(function)
+    except _Returns:
+        pass
+    except (_Leaves, *_CANNOT) as error:
+        raise NotConstant(function.name) from error
+    found: dict[int, Value] = {}
+    for position in function.references:
+        name, _ = function.parameters[position]
+        definition = of.visible(name, function.body + 1)
+        value = run.state.get((name, definition.position)) if definition is not None else None
+        if value is not None:
+            found[position] = value
+    return found
+
+
+def _with(value: Value, nobody: Unknown) -> Value:
+    """The value, ``nobody`` in the place of what is not known."""
+    if isinstance(value, tuple):
+        x, y, z = (nobody if isinstance(axis, Unknown) else axis for axis in value)
+        return x, y, z
+    return nobody if isinstance(value, Unknown) else value
+
+
+def _unknown_in(value: Value) -> list[Unknown]:
+    return [x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, Unknown)]
 
 
 @define
@@ -334,6 +373,7 @@ class _Run:
         inner = self.read.braces(place, end)
         if place <= self.at < end:
             self._into(place, inner)
+        by_call = self._left_by_call(place, end)
         events = [
             *((d.position, 0, name, d) for name, d in self.of.defined_between(place, end)),
             *((w.position, 1, name, w) for name, w in self.of.written_between(place, end)),
@@ -355,6 +395,36 @@ class _Run:
             for counter in defined:
                 if counter.text is None:
                     self._write(name, event, counter, (position, end))
+        self.state.update(by_call)
+
+    def _left_by_call(self, place: int, end: int) -> State:
+        """What a call leaves in the variables that the function may write to."""
+        text = self.of.text
+        call = _CALL.match(text.plain, self.read.skipped(place))
+        closing = text.parentheses.get(call.end() - 1, -1) if call is not None else -1
+        if call is None or text.plain[closing + 1 : end].strip(" ;\n"):
+            return {}
+        arguments = [part.strip() for part in split_arguments(text.plain[call.end() : closing])]
+        values = [self._passed(argument, call.end()) for argument in arguments]
+        left = self.of.left_by(call[1], values)
+        inputs = [value for i, value in enumerate(values) if i not in left] or values
+        hanging_on = frozenset[Key]().union(*(x.keys for value in inputs for x in _unknown_in(value)))
+        found: State = {}
+        for position, value in left.items():
+            key = self._key(arguments[position], place)
+            alone = arguments.count(arguments[position]) == 1 and key in self.state and key not in self.shared
+            if key is None or not alone or (_unknown_in(value) and not hanging_on):
+                continue  # nobody can say more
+            found[key] = _with(value, Unknown(hanging_on))
+        return found
+
+    def _passed(self, argument: str, place: int) -> Value:
+        key = self._key(argument, place)
+        return self.state[key] if key in self.state else self.of.number(argument, place, self.state)
+
+    def _key(self, name: str, place: int) -> Key | None:
+        definition = self.of.visible(name, place) if name.isidentifier() else None
+        return (name, definition.position) if definition is not None else None
 
     def _share(self, name: str, place: int) -> None:
         definition = self.of.visible(name, place)

@@ -32,6 +32,7 @@ from cuda_lsp.frontend.host.contexts import (
     Context,
     Texts,
     Ways,
+    is_cut,
     local_facts,
     no_callers,
 )
@@ -235,16 +236,22 @@ class _Reader:
         texts = Texts(needed, (*launch.configuration, *launch.arguments), asked)
         every = self._ways.to(self._file, at, texts)
         ways = [way for way in every if not excluded(held, constants, way.given, way.types)]
-        if every and all(way.types and excluded(held, constants, NOTHING_GIVEN, way.types) for way in every):
+        here = (
+            way for way in every if not way.types or not excluded(held, constants, NOTHING_GIVEN, way.types)
+        )
+        if every and not is_cut(every) and not any(here):
             return  # no instance of the function around comes here
         if known:
             yield from self._instances(ways, launch, at, plain)
+            yield from plain if is_cut(every) else ()  # of instances on other ways
             return
         found = [self._on(way, launch, at, place) for way in ways]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
         if not told:
             yield from self._some(ways, launch, at, tuple(zip(plain, facts, strict=True)))
+            if is_cut(every):  # instances on other ways
+                yield from self._some((), launch, at, tuple(zip(plain, facts, strict=True)))
 
     def _some(
         self, ways: Sequence[Context], launch: Written, at: int, facts: Sequence[tuple[LaunchSite, Given]]
