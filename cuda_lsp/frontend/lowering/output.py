@@ -116,6 +116,7 @@ class Output:
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.keeps_floats = False  # floating-point variables are followed: by whom their values are shared
+        self.integers: dict[int, Expr] = {}  # of which such values are made by rounding, by their identity
         self.data: set[int] = set()  # ids of such variables that hold what was in memory
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self.valued = False  # floating-point values are followed, as expressions
