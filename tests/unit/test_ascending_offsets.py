@@ -56,6 +56,26 @@ def test_stretches_between_neighbouring_offsets_are_apart(body: str, array: str)
     assert f"`{array}` ascends" in kernel.assumptions
 
 
+IN_COLUMNS = """int b = blockIdx.x, range = row[b + 1] - row[b];
+for (int c = threadIdx.x; c < width; c += blockDim.x)
+    for (int i = {first}; i < range{more}; i += {step}) out[row[b] + i] = in[b * width + c];"""
+
+
+def test_columns_of_a_stretch_are_in_it() -> None:
+    """What is stepped by has a sign, because a column is below it."""
+    kernel = checked(IN_COLUMNS.format(first="c", more="", step="width"), "n, 128")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert ASCENDS in kernel.assumptions
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "step"), [("c", " + 1", "width"), ("c - 1", "", "width"), ("c", "", "n"), ("0", "", "1")]
+)
+def test_columns_that_leave_their_stretch_or_meet_are_seen(first: str, more: str, step: str) -> None:
+    kernel = checked(IN_COLUMNS.format(first=first, more=more, step=step), "n, 128")
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
 LAST_ENDS_WITH_ALL = """int b = blockIdx.x, first = row[b], end = b + 1 < n ? row[b + 1] : width;
 for (int f = threadIdx.x; f < end - first; f += blockDim.x) out[first + f] = in[f];"""
 
