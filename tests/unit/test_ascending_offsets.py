@@ -56,6 +56,27 @@ def test_stretches_between_neighbouring_offsets_are_apart(body: str, array: str)
     assert f"`{array}` ascends" in kernel.assumptions
 
 
+IN_COLUMNS = """int b = blockIdx.x, range = row[b + 1] - row[b];
+for (int c = threadIdx.x; c < width; c += blockDim.x)
+    for (int i = {first}; i < range{more}; i += {step}) out[row[b] + i] = in[b * width + c];"""
+
+
+def test_columns_of_a_stretch_are_in_it() -> None:
+    """What is stepped by has a sign, because a column is below it."""
+    kernel = checked(IN_COLUMNS.format(first="c", more="", step="width"), "n, 128")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert ASCENDS in kernel.assumptions
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "step"),
+    [("c", " + 1", "width"), ("c - 1", "", "width"), ("c", "", "n"), ("0", "", "1")],
+)
+def test_columns_that_leave_their_stretch_or_meet_are_seen(first: str, more: str, step: str) -> None:
+    kernel = checked(IN_COLUMNS.format(first=first, more=more, step=step), "n, 128")
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
 LAST_ENDS_WITH_ALL = """int b = blockIdx.x, first = row[b], end = b + 1 < n ? row[b + 1] : width;
 for (int f = threadIdx.x; f < end - first; f += blockDim.x) out[first + f] = in[f];"""
 
@@ -64,6 +85,22 @@ def test_the_last_row_may_end_with_all_that_there_is() -> None:
     kernel = checked(LAST_ENDS_WITH_ALL, "n, 128")
     assert kernel.verdict is Verdict.RACE_FREE
     assert ASCENDS in kernel.assumptions
+
+
+NO_SIGN = """__global__ void k(const long* row, float* out, const float* in, size_t n, size_t all) {{
+    size_t b = blockIdx.x, first = row[b], end = b + 1 < n ? row[b + 1] : all;
+    for (size_t f = threadIdx.x; f < end - first; f += blockDim.x) out[first + f] = in[f];
+}}
+void go(const long* row, float* out, const float* in, long n, long all) {{
+    const int blocks = {blocks};
+    k<<<blocks, 128>>>(row, out, in, n, all);
+}}"""
+
+
+@pytest.mark.parametrize(("blocks", "free"), [("n", True), ("n + 1", False), ("2 * n", False)])
+def test_a_number_of_blocks_is_the_same_without_a_sign(blocks: str, free: bool) -> None:
+    (kernel,) = check_text(Path("/k.cu"), NO_SIGN.format(blocks=blocks), PATIENT).kernels
+    assert (kernel.verdict is Verdict.RACE_FREE) is free
 
 
 def test_several_last_rows_are_not_apart() -> None:

@@ -31,7 +31,7 @@ def conditions(text: str) -> set[tuple[str, ...]]:
     [
         ("k<<<(n + 63) / 64, 64>>>(a, n);", ["gridDim.x == (#1 + 63) / 64"]),
         ("k<<<n / 256, 256>>>(a, n);", ["gridDim.x == #1 / 256"]),
-        ("k<<<n, 256>>>(n);", ["gridDim.x == #0"]),
+        ("k<<<n, 256>>>(n);", ["gridDim.x == #u0"]),
         ("int b = 192, g = (n - 1) / b + 1; k<<<g, b>>>(n);", ["gridDim.x == (#0 + 191) / 192"]),
         ("dim3 g(DIVUP(n, 64), DIVUP(n, 32)); k<<<g, 64>>>(n);",
          ["gridDim.x == (#0 + 63) / 64", "gridDim.y == (#0 + 31) / 32"]),
@@ -127,3 +127,13 @@ def test_blocks_along_an_axis_that_the_host_fixes_are_no_doubt():
     ).kernels
     (race,) = [finding for finding in kernel.findings if finding.kind]
     assert race.status is Status.CONDITIONAL and race.condition == "`n` > 0"
+
+
+@pytest.mark.parametrize(("number", "free"), [("int", True), ("unsigned", True), ("signed char", False)])
+def test_a_number_that_is_cut_down_says_nothing_of_the_grid(number: str, free: bool) -> None:
+    text = f"""__global__ void k(int* out, {number} n) {{
+        if (threadIdx.x == 0 && blockIdx.x >= n) out[0] = blockIdx.x;
+    }}
+    void f(int* out, int n) {{ k<<<n, 64>>>(out, n); }}"""
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert (kernel.verdict is Verdict.RACE_FREE) is free

@@ -27,6 +27,13 @@ def sized(body: str) -> list[Dim3]:
     return [made.block for made in site.sized]
 
 
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_one_of_two_sizes_may_be_any_power_of_two(lanes: int) -> None:
+    rows = "int lanes = (n + 7) / 8; int most = 64 / lanes; int rows = m < most ? m : most;"
+    made = sized(f"{rows} if (lanes == {lanes}) k<<<m, dim3(lanes, rows)>>>(p, n, m);")
+    assert made and all(x == lanes for x, _, _ in made)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -121,3 +121,37 @@ def test_columns_of_another_size_are_free_where_rows_are_taken_to_be_apart() -> 
     assert (
         result.verdict is not Verdict.RACE_FREE or "rows of `n` elements do not overlap" in result.assumptions
     )
+
+
+FOR_SIZES = """
+__global__ void k(int* out, int n) {{
+    unsigned at = {row};
+    for (int i = threadIdx.x; i < {limit}; i += blockDim.x) out[at + i] = {value};
+}}
+void f(int* out, int n) {{ k<<<dim3({blocks}, n), n >= 1024 ? 1024 : n>>>(out, n); }}
+"""
+
+
+def for_sizes(row: str, blocks: str = "b", limit: str = "n", value: str = "blockIdx.x") -> KernelReport:
+    text = FOR_SIZES.format(row=row, limit=limit, blocks=blocks, value=value)
+    return told(
+        text.replace("int* out, int n)", "int* out, int n, int b)").replace("(out, n);", "(out, n, b);")
+    )
+
+
+def test_a_size_that_a_launch_is_made_for_is_a_size_still() -> None:
+    report = for_sizes("blockIdx.x * (n * n) + blockIdx.y * n")
+    assert report.verdict is Verdict.RACE_FREE and TOLD in report.assumptions
+
+
+@pytest.mark.parametrize(
+    ("row", "blocks", "limit"),
+    [
+        ("blockIdx.x * (n * n) + blockIdx.y * n", "b", "n + 1"),
+        ("blockIdx.x * (n * n) + blockIdx.y", "b", "n"),
+        ("blockIdx.x * 65536", "1u << 20", "1"),
+        ("blockIdx.x * 2654435761u", "b", "n"),
+    ],
+)
+def test_such_a_size_hides_no_other_race(row: str, blocks: str, limit: str) -> None:
+    assert for_sizes(row, blocks, limit).verdict is not Verdict.RACE_FREE

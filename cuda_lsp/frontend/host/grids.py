@@ -6,6 +6,7 @@ give ``n`` divided by one number, rounded up or down, the grid is that, in terms
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key
@@ -64,7 +65,12 @@ def _quotient(tried: Sequence[tuple[int, int | None]], of_large: int, name: str)
     for by in range(max(1, about - 1), about + 2):
         every = [*tried, (_LARGE, of_large)]
         if all(found == -(-value // by) for value, found in every):
-            return name if by == 1 else f"({name} + {by - 1}) / {by}"
+            return _without_sign(name) if by == 1 else f"({name} + {by - 1}) / {by}"
         if all((found or 0) == value // by for value, found in every):
             return f"{name} / {by}"
     return None
+
+
+def _without_sign(name: str) -> str:
+    """The argument, which is as many blocks as there are: the same number where the kernel takes no sign."""
+    return re.sub(r"\A#(?!u)", "#u", name)

@@ -25,7 +25,7 @@ from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds, RunningSum
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
 
 _CLUSTER = re.compile(rb"__cluster_dims__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
@@ -37,6 +37,7 @@ _THREADS = re.compile(
 )
 _ARGUMENT = re.compile(r"#(u?)(\d+)")
 _NO_SIGN = "__no_sign_"
+_WORD = 32
 """Before a parameter whose argument has no sign on the host either."""
 _NOT_NEGATIVE = re.compile(r"\A(\w+) (?:>=?|==) \d+\Z")
 _LITERAL_TYPES = ("int", "float", "double")
@@ -242,12 +243,12 @@ def conditions_of(
     ``formulas``: of parameters that the kernel computes from others instead of reading them.
 
     Not of unsigned parameters, unless the host's variable has no sign either, or is compared: it may be below
-    zero.
+    zero. Nor of numbers of few bits, of which the host's may be cut down.
     """
     texts = tuple(texts)
     found: list[Expr] = []
-    integers: dict[str, Expr] = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
-    integers |= formulas or {}
+    integers: dict[str, Expr] = {var.name: var for var in kernel.params if _holds_sizes(var.type)}
+    integers |= {name: e for name, e in (formulas or {}).items() if _holds_sizes(e.type)}
     known = {name: e for name, e in integers.items() if isinstance(e.type, Int) and e.type.signed}
     known |= {_NO_SIGN + name: e for name, e in integers.items()}
     counted = {match[1] for text in texts if (match := _NOT_NEGATIVE.match(text))}
@@ -258,6 +259,10 @@ def conditions_of(
         except BadAssumption:  # it names something that the kernel has no number for
             continue
     return tuple(found)
+
+
+def _holds_sizes(type: Type) -> bool:
+    return isinstance(type, Int) and (type.bits >= _WORD or type.boolean)
 
 
 def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:

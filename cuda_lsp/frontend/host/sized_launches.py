@@ -40,6 +40,10 @@ _SEVERAL_SIZES = (
     (1024, 64, 16, 8),
     (256, 8, 3, 2),
     (8, 256, 3, 2),
+    (32, 8, 4, 2),
+    (8, 32, 4, 2),
+    (128, 8, 4, 2),
+    (8, 128, 4, 2),
 )
 """Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
 _LARGE_SIZES = (

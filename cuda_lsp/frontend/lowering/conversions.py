@@ -8,6 +8,7 @@ from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.frontend.lowering.whole_floats import as_integer, made_of_integer
 from cuda_lsp.ir.program import (
     FALSE,
     TRUE,
@@ -107,7 +108,10 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
         return cast(expr, target)
     if isinstance(target, Float) or isinstance(source, Float):
         reason = "floating-point value" if isinstance(target, Float) else INTEGER
-        return low.real(lambda: Cast(expr, target), reason, target, [expr])
+        made = low.real(lambda: Cast(expr, target), reason, target, [expr])
+        if isinstance(source, Float):
+            return as_integer(low, expr, target, made)
+        return made_of_integer(low, made, expr)
     if isinstance(source, Pointer):
         return Cast(expr, target)
     return cast(expr, target)

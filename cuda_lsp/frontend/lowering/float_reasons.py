@@ -8,7 +8,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend.lowering.places import Value
 from cuda_lsp.frontend.tree import Ast, Node
-from cuda_lsp.ir.program import Unknown
+from cuda_lsp.ir.program import Binary, BinaryOp, Select, Unknown
 
 COMPARISON = "floating-point comparison"
 CONDITION = "floating-point condition"
@@ -24,6 +24,11 @@ def is_floating(value: Unknown) -> bool:
 
 def as_written(value: _Made, node: Node, ast: Ast) -> _Made:
     """The value of an expression, which one that floating-point numbers make unknown names."""
+    if isinstance(value, Select):
+        parts = (as_written(part, node, ast) for part in (value.then, value.otherwise))
+        return cast("_Made", evolve(value, **dict(zip(("then", "otherwise"), parts, strict=True))))
+    if isinstance(value, Binary) and value.op in (BinaryOp.MIN, BinaryOp.MAX):
+        return cast("_Made", evolve(value, left=as_written(value.left, node, ast)))
     if not isinstance(value, Unknown) or value.reason not in _ALL:
         return value
     text = ast.text(node)

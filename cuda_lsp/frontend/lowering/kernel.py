@@ -20,7 +20,7 @@ from cuda_lsp.frontend.lowering.deciding_floats import floats_decide
 from cuda_lsp.frontend.lowering.followed import without_sums
 from cuda_lsp.frontend.lowering.formulas import expression_of, with_formulas
 from cuda_lsp.frontend.lowering.members_read import with_members
-from cuda_lsp.frontend.lowering.output import Restart, Steps
+from cuda_lsp.frontend.lowering.output import MemberAssigned, Restart, Steps
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
 from cuda_lsp.frontend.lowering.places import Place, RecordPlace, StaticPlace
@@ -31,16 +31,29 @@ from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
     Array,
+    Assign,
+    Atomic,
     BinaryOp,
     Block,
+    Copy,
+    Expr,
     Incomplete,
     Kernel,
     ParameterLayout,
+    Store,
     Var,
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
-from cuda_lsp.ir.walk import pointers, root_array, walk, written_arrays
+from cuda_lsp.ir.walk import (
+    destinations,
+    pointers,
+    root,
+    root_array,
+    subexpressions,
+    walk,
+    written_arrays,
+)
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -81,6 +94,7 @@ class _Attempts:
         self.passed, self.valued, self.computed = passed, valued or computed, computed
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
+        self.members: dict[str, TypeInfo] = {}
         self.met: dict[int, Declaration] = {declaration.key: declaration}
         self.hopeless, self.keeps_floats = False, self.valued
 
@@ -97,6 +111,7 @@ class _Attempts:
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
             low.launched, low.valued = self.passed, self.valued
+            low.own_members = self.members
             low.keeps_floats, low.computed = self.keeps_floats, self.computed
             low.errors = in_order(errors)
             try:
@@ -106,6 +121,8 @@ class _Attempts:
                 self.keeps_floats = True
             except budgets.TooMuch as much:
                 return self._hopeless(home, much.reason)
+            except MemberAssigned as found:
+                self.members[found.name] = found.info
             except Restart as restart:
                 if restart.key in (known := self.memory if restart.memory else self.assigned):
                     return self._hopeless(home, "a variable's storage could not be decided")
@@ -137,6 +154,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     params, layout = _parameters(low, root)
     if body is not None:
         statement(low, body)
+    _unwritten(low)
     _say_overlapping(low)
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
@@ -186,7 +204,45 @@ def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLa
     for declaration, info, place in places:
         moved = _in_shared_buffer(low, declaration.name, info, place, found)
         low.env[declaration.key] = _owned_copy(low, declaration, info, moved)
+    _own_members(low)
     return found, tuple(layout)
+
+
+def _own_members(low: Lowering) -> None:
+    """Scalars of parameters in memory that the body assigns to are variables, which begin as passed."""
+    for key, layout in low.passed.items():
+        named = [m.name for m in layout.members if m.name in low.own_members]
+        for name in named if low.owners[key] not in low.assigned else ():
+            info = low.own_members[name]
+            passed = place_of_parameter(low, name, info, low.late_parameters, 0)
+            low.members[name] = low.local(name, info)
+            low.write(low.members[name], low.read(passed, None), None)
+
+
+def _unwritten(low: Lowering) -> None:
+    """No parameter in memory is written, directly or through variables that point to it.
+
+    What is read of one is what was passed. Raises Restart where that is not so: it lives in a copy then.
+    """
+    holds: dict[Var, int] = {}
+
+    def pointed(pointer: Expr) -> int | None:
+        parts = tuple(subexpressions([root(pointer)]))
+        arrays = (x.array.id for x in parts if isinstance(x, AddressOf) and x.array.id in low.passed)
+        return next(arrays, next((holds[x] for x in parts if isinstance(x, Var) and x in holds), None))
+
+    pointing = [s for s in walk(low.out) if isinstance(s, Assign) and isinstance(s.var.type, Pointer)]
+    for _ in pointing if low.passed else ():
+        known = len(holds)
+        found = ((s.var, pointed(s.value)) for s in pointing if s.var not in holds)
+        holds |= {var: key for var, key in found if key is not None}
+        if len(holds) == known:
+            break
+    for s in walk(low.out) if low.passed else ():
+        written = destinations(s) if isinstance(s, Store | Atomic | Copy) else ()
+        key = next((key for pointer in written if (key := pointed(pointer)) is not None), None)
+        if key is not None:
+            raise Restart(low.owners[key], memory=False)
 
 
 def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:

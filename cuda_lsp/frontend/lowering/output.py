@@ -7,7 +7,7 @@ is given up by ``budgets.TooMuch``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cuda_lsp.frontend import budgets
@@ -49,6 +49,13 @@ class Restart(Exception):
 
     def __init__(self, key: int, memory: bool) -> None:
         self.key, self.memory = key, memory
+
+
+class MemberAssigned(Exception):
+    """The kernel assigns to this scalar of a parameter in memory."""
+
+    def __init__(self, name: str, info: TypeInfo) -> None:
+        self.name, self.info = name, info
 
 
 class Untranslatable(Exception):
@@ -101,12 +108,15 @@ class Output:
         self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
         self.passed: dict[int, ParameterLayout] = {}  # of parameters in memory, by the array's id
+        self.owners: dict[int, int] = {}  # the declarations of these
         self.members: dict[str, Place] = {}  # of these, that are parameters of their own
+        self.own_members: Mapping[str, TypeInfo] = {}  # … that the kernel assigns to: variables
         self.late_parameters: list[Var] = []  # fields that only their use told of
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.keeps_floats = False  # floating-point variables are followed: by whom their values are shared
+        self.integers: dict[int, Expr] = {}  # of which such values are made by rounding, by their identity
         self.data: set[int] = set()  # ids of such variables that hold what was in memory
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self.valued = False  # floating-point values are followed, as expressions

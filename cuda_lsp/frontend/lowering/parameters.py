@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.enumerators import among, values_of
-from cuda_lsp.frontend.lowering.output import Output
+from cuda_lsp.frontend.lowering.output import MemberAssigned, Output, Restart
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
@@ -33,7 +33,7 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
         return record
     if not info.scalar:
         array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
-        low.passed[array.id] = layout_of(name, info)
+        low.passed[array.id], low.owners[array.id] = layout_of(name, info), owner
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
     var = low.var(name, info.ir)
     low.parameters.add(var.id)
@@ -60,17 +60,54 @@ def passed_member(low: Output, pointer: Expr, info: TypeInfo) -> Place | None:
 
     Not the pointers of an array, of which others may be chosen while the kernel runs (``kept_pointers``).
     """
+    name = _member_at(low, pointer, info)
+    if name is None:
+        reread(low, pointer)
+        return None
+    if name not in low.members:
+        low.members[name] = place_of_parameter(low, name, info, low.late_parameters, 0)
+    return low.members[name]
+
+
+def assigned_member(low: Output, pointer: Expr, info: TypeInfo) -> Place | None:
+    """The variable that a scalar of a parameter in memory is, to which the kernel assigns.
+
+    None: the place is in no parameter. Raises MemberAssigned where that was not known yet, and Restart where
+    something else is written than one scalar: the parameter lives in a local copy then.
+    """
+    base = root_array(pointer)
+    if base is None or base.id not in low.passed:
+        return None
+    name = _member_at(low, pointer, info)
+    if name is None:
+        raise Restart(low.owners[base.id], memory=False)
+    if name not in low.own_members:
+        raise MemberAssigned(name, info)
+    return low.members[name]
+
+
+def reread(low: Output, pointer: Expr) -> None:
+    """What is read of a parameter in memory, as more than one scalar or at a place that is not known.
+
+    Raises Restart where the kernel assigns to scalars of it, which its memory does not show.
+    """
+    base = root_array(pointer)
+    layout = low.passed.get(base.id) if base is not None else None
+    if base is not None and layout is not None:
+        own = (m.name for m in layout.members if m.name in low.own_members)
+        if any(name in low.members for name in own):
+            raise Restart(low.owners[base.id], memory=False)
+
+
+def _member_at(low: Output, pointer: Expr, info: TypeInfo) -> str | None:
+    """The scalar of a parameter in memory at a place that is known, by its name."""
     base, offset = root_array(pointer), offset_in(pointer)
     layout = low.passed.get(base.id) if base is not None else None
     if layout is None or not isinstance(offset, Const):
         return None
     here = (m.name for m in layout.members if m.offset == offset.value and m.type == info.ir)
     name = next(here, None)
-    if name is not None and info.is_pointer and name.endswith("]"):
-        return None
-    if name is not None and name not in low.members:
-        low.members[name] = place_of_parameter(low, name, info, low.late_parameters, 0)
-    return low.members.get(name) if name is not None else None
+    return None if name is not None and info.is_pointer and name.endswith("]") else name
 
 
 def _pointee(low: Output, name: str, info: TypeInfo, var: Var) -> Array:

@@ -14,7 +14,7 @@ from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
 from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
-from cuda_lsp.frontend.lowering.parameters import hidden_field, passed_member
+from cuda_lsp.frontend.lowering.parameters import assigned_member, hidden_field, passed_member, reread
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -241,6 +241,7 @@ class Lowering(Output):
 
     def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
         base = root_array(place.pointer)
+        reread(self, place.pointer)
         if not place.info.scalar_replaceable():
             return MemoryRecord(place.info, place.pointer, node)
         if node is None or (base is not None and base.space is Space.LOCAL):
@@ -410,6 +411,11 @@ class Lowering(Output):
             first, *others = self.sharing[base.id]
             self.assigned.update(others)  # all of them are copies then
             raise Restart(first, memory=False)
+        if base is not None and base.id in self.passed and place.info.scalar and not place.bitfield:
+            member = assigned_member(self, place.pointer, place.info)
+            if member is not None:
+                self.write(member, value, node)
+                return
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)
             read_at = self.site(value.node) if value.node is not None else None

@@ -25,6 +25,7 @@ from cuda_lsp.frontend.lowering.places import (
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import is_default
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
+from cuda_lsp.frontend.lowering.whole_floats import of_both
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import clusters, groups
 from cuda_lsp.frontend.vocabulary import library as libraries
@@ -160,7 +161,8 @@ def _minmax(op: BinaryOp) -> Handler:
             result = binary(op, cast(a, wide), cast(b, wide))
             return conversions.converted(call.low, result, call.info.ir) if call.info.scalar else result
         target = call.info if call.info.scalar else type_of(call.low.ast, call.arguments[0])
-        return call.low.floating(op, target.ir, a, b)
+        made = call.low.floating(op, target.ir, a, b)
+        return of_both(call.low, op, made, a, b) if a.type == b.type == target.ir else made
 
     return lower
 

@@ -3,7 +3,8 @@
 ``batch * heads * rows * columns`` overflows for some sizes in every kernel, whose arrays have more elements
 then than an index can tell apart; so does ``column * rows`` in a loop over columns. Sums of products of what
 is not negative, that is; differences and hashes wrap where they are meant to, and a grid that the source
-tells is as large as it is.
+tells is as large as it is. Where a launch is made for a size, the number is a size still: ``65536 * b`` is
+``n * n * b`` for an ``n`` of 256.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from cuda_lsp.ir.program import GDIM
+from cuda_lsp.model import LaunchSource
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows, threads
@@ -50,17 +52,38 @@ def _index(part: Term, query: Query) -> Term | None:
     if part.op is not Op.WRAP or part.args[1] != 32:
         return None
     index = t.replace(part.args[0], lambda inner: _index(inner, query), {})
-    fixed, products = dict[t.Monomial, int](), False
+    fixed, products, chosen = dict[t.Monomial, int](), False, _chosen(query)
     for atoms, factor in t.monomials(index).items():
-        if not 0 <= factor < budgets.HASH_FACTOR or not all(_is_natural(atom, query) for atom in atoms):
+        inside, rest = _taken_out(factor, [] if any(map(is_told, atoms)) else chosen)
+        if not 0 <= rest < budgets.HASH_FACTOR or not all(_is_natural(atom, query) for atom in atoms):
             return None
-        several = sum(_is_size(atom, query) or _is_counted(atom) for atom in atoms) > 1
-        several = several and any(_is_size(atom, query) for atom in atoms)
+        several = inside + sum(_is_size(atom, query) or _is_counted(atom) for atom in atoms) > 1
+        several = several and (inside > 0 or any(_is_size(atom, query) for atom in atoms))
         products = products or several
         fixed |= {} if several else {atoms: factor}
     told = all(is_told(x) or x.hi < UNTOLD_BLOCKS for atoms in fixed for x in atoms if not _is_size(x, query))
     known = t.from_monomials({m: c for m, c in fixed.items() if not any(_is_size(x, query) for x in m)})
     return index if products and (known.hi <= part.hi or not told) else None
+
+
+def _chosen(query: Query) -> list[int]:
+    """Sizes, largest first, that are numbers because the launch was made for them: others have others."""
+    launch = query.where.launch
+    if launch is None or launch.source is not LaunchSource.SIZES:
+        return []
+    others = [x.arguments for x in query.kernel.launches if x.site == launch.site and x.block != launch.block]
+    made = launch.arguments.items()
+    sizes = {n for name, n in made if n > 1 and any(x.get(name) != n for x in others)}
+    return sorted(sizes, reverse=True)
+
+
+def _taken_out(factor: int, sizes: list[int]) -> tuple[int, int]:
+    """How many of the sizes a factor is a product of, and what else it has."""
+    count = 0
+    for size in sizes:
+        while factor > 1 and factor % size == 0:
+            factor, count = factor // size, count + 1
+    return count, factor
 
 
 def _is_size(atom: Term, query: Query) -> bool:
