@@ -45,9 +45,11 @@ def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     if not wanted and _skippable(machine, s):
         return mask
     values: list[tuple[Flags | None, Value]] = []
+    certain = True  # that it is known which of several places each lane reads
     for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
             continue
+        certain = certain and (lanes is not None or part is mask)
         if s.part:
             pass  # the load of all of it was recorded
         elif _records(machine, address.array):
@@ -59,7 +61,12 @@ def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     if wanted and s.var is not None:
         result: Value | None = None
         for lanes, value in values:
-            result = value if result is None or lanes is None else machine.eval.merge(lanes, value, result)
+            if result is None:
+                result = value
+            elif certain and lanes is not None:
+                result = machine.eval.merge(lanes, value, result)
+            else:
+                result = machine.eval.either(value, result)
         if result is None:
             result = machine.eval.fresh(f"the value of {s.site.text or 'an unresolved load'}", weak=True)
         machine.define(s, s.var, result, mask)
@@ -220,7 +227,7 @@ def _remember_store(machine: Execution, s: Store, address: Address, stored: Valu
         _scatter_local(machine, cells, address.offset, value, mask)
         return
     old = cells.get(address.offset)
-    full = old is None or mask.may is machine.everyone.must
+    full = old is None or (mask.sure and mask.may is machine.everyone.must)
     cells[address.offset] = value if full or old is None else machine.merged(value, old, mask)
 
 
