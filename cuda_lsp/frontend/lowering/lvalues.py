@@ -390,7 +390,7 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
     attributes = spaces_of(low.ast, declaration)
     if K.SHARED_ATTR in attributes:
         return shared(low, declaration, info)
-    if info.kind == "reference" or declaration.kind == K.PARAMETER:
+    if info.kind == "reference" or declaration.kind in (K.PARAMETER, K.BINDING):
         raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
     if K.CONSTANT_ATTR in attributes:
         return _in_memory(low, declaration, info, Space.CONSTANT)
