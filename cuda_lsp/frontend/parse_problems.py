@@ -81,10 +81,12 @@ class Problems:
     def hang_on_arguments(self, start: int, end: int) -> bool:
         """Whether the errors of a template there may be gone with other arguments.
 
-        Those never are that were found when it was read, before any arguments were known.
+        Those never are that were found when it was read, before any arguments were known. Of several in one
+        instance clang tells for the first alone that they are of one: what comes behind that is, too, as a
+        template is read to its end before.
         """
-        inside = [p for p in self.main if start <= p.offset < end]
-        return bool(inside) and all(p.instance for p in inside)
+        first = next((p for p in self.main if start <= p.offset < end), None)
+        return first is not None and first.instance
 
 
 def read_problems(

@@ -23,3 +23,26 @@ template <typename T> void run(T* out, T* in, int n) {{ rows<<<n / 256 + 1, 256>
     report = check_text(Path("k.cu"), text)
     assert not report.errors
     assert {k.verdict for k in report.kernels} == {Verdict.RACE_FREE}
+
+
+@pytest.mark.parametrize(
+    ("statements", "verdict"),
+    [
+        ("out[i].x = in[i].x; out[i].y = in[i].y + in[i].x;", Verdict.RACE_FREE),
+        ("out[i].x = in[i].x; out[i / 2].y = in[i].y + in[i].x;", Verdict.RACY),
+        ("out[i].x = in[i].x; out[i].y = in[i].y + unheard_of;", Verdict.UNDECIDED),  # whatever they are
+    ],
+)
+def test_the_next_guess_is_tried_however_many_members_the_first_lacks(
+    statements: str, verdict: Verdict
+) -> None:
+    text = f"""
+template <typename T>
+__global__ void k(T* out, const T* in, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {{ {statements} }}
+}}
+template <typename T> void run(T* out, T* in, int n) {{ k<<<n / 256 + 1, 256>>>(out, in, n); }}
+"""
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is verdict

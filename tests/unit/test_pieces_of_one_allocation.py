@@ -203,3 +203,21 @@ def test_what_a_kernel_on_pieces_is_called(arguments: str, verdict: Verdict) -> 
     text = f"{KERNEL}{HOST} void f(float* w, int n, int m) {{ {body} {launch} }}"
     (kernel,) = check_text(Path("/x/a.cu"), text).kernels
     assert kernel.verdict is verdict
+
+
+MIXED = "".join(f"s ^= s << {k % 7 + 1}; s ^= s >> 5; " for k in range(20))
+"""Each step has what is unknown twice in it."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "offset"),
+    [("m", "m", FLOATS), ("m", "n", (None, None)), ("m", "m + 1", (None, None))],
+)
+def test_numbers_that_are_mixed_keep_short_names_which_say_what_they_are(
+    first: str, second: str, offset: object
+) -> None:
+    body = f"unsigned s = {first}, t; {MIXED} t = s; s = {second}; {MIXED}"
+    assert (
+        apart(f"{body} Arena y(w); Arena z(w); float* a = y.take(0) + t; float* b = z.take(n) + n + s;")
+        == offset
+    )

@@ -301,3 +301,30 @@ def test_parts_of_a_buffer_lie_as_far_apart_as_the_grid_is_large(
     (kernel,) = check_text(Path("a.cu"), text).kernels
     assert kernel.verdict.value == verdict if verdict else kernel.verdict is not Verdict.RACE_FREE
     assert kernel.assumptions == ()
+
+
+@pytest.mark.parametrize(
+    ("behind", "pieces"),
+    [
+        ("n * m * sizeof(T)", True),
+        ("(n * sizeof(T) + m - 1) / m * m", True),
+        ("m * sizeof(T)", False),  # one size, of elements of one type
+        ("sizeof(T)", False),
+        ("n * m * sizeof(T) - h * w * sizeof(T)", False),
+        ("n * h(sizeof(T))", False),
+    ],
+)
+def test_how_large_elements_are_is_no_size_between_pieces(behind: str, pieces: bool) -> None:
+    text = f"template <typename T> void f(char* d) {{ char* p = d + {behind}; k<<<1, 32>>>(d, p); }}"
+    (shared,) = find_launches(Path("a.cu"), text)[-1].shared.values()
+    assert (shared.first, shared.offset, shared.pieces) == (0, None, pieces)
+
+
+def test_elements_of_one_name_may_be_of_two_sizes() -> None:
+    text = """
+struct A { char* d; char* p; int n;
+  template <typename T> void f() { p = d + n * sizeof(T); }
+  template <typename T> void g() { char* q = d + n * sizeof(T); k<<<1, 32>>>(p, q); }
+};"""
+    (shared,) = find_launches(Path("a.cu"), text)[-1].shared.values()
+    assert (shared.offset, shared.pieces) == (None, False)

@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
 from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
+from cuda_lsp.frontend.host.overwritten import Overwritten, is_local
 from cuda_lsp.frontend.host.pointer_lists import listed_pointers
 from cuda_lsp.frontend.host.record_writes import writes_to_record
 from cuda_lsp.frontend.host.structures import Field, fields_of
@@ -138,6 +139,7 @@ class HostPointers:
         )
         self._lent = _places_of(_LENT, plain, sorted({*lists, *(store.lent for store in self._filled)}))
         self._cursors = Cursors(text, self._moved)
+        self._overwritten = Overwritten(text, functions, self._changes)
 
     def held(self, name: str, at: int, cursors: bool = True) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it.
@@ -169,6 +171,8 @@ class HostPointers:
         first, last = self._in_function(scope, at)
         own = [(p, value) for p, value in self._values.get(name, ()) if first <= p <= last]
         own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
+        gone = self._gone(name, [p for p, _ in own], at)
+        own = [(p, value) for p, value in own if p not in gone]
         found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
         found = found or dict.fromkeys(self._of_record(name, at), at)
         found = found or dict.fromkeys(self._of_element(name, at, scope), at)
@@ -191,6 +195,13 @@ class HostPointers:
         moved = _within(self._moved.get(name), scope)
         lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
         return Held(several, bool(changes) or moved, bool(changes) and lessened)
+
+    def _gone(self, name: str, stores: Sequence[int], at: int) -> frozenset[int]:
+        """Those stores to a function's own variable that others have replaced at a place."""
+        declared = self._declared.get(name, ())
+        if len(stores) < 2 or not is_local(declared, self._functions.around(at), at):
+            return frozenset()
+        return self._overwritten.before(name, stores, at)
 
     def _stood(self, name: str, place: int, at: int) -> str | None:
         """Where a local cursor stood at a place, in words that mean the same at ``at``."""

@@ -36,6 +36,7 @@ _NAMED_CAST = re.compile(
 )
 _MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
 _CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
+_SIZE_OF = "sizeof"
 _MOST_STEPS = 8
 """Variables of the host looked through."""
 
@@ -207,12 +208,13 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
     if here.offset is None or first.offset is None:
         return SharedBuffer(first.position, None)
     exact = here.exact and first.exact
+    sized = any(map(_is_size, (name for b in (here, first) for names in b.offset or () for name in names)))
     apart = added(here.offset, first.offset, -1)
     own_units = here.own_units and first.own_units
     one_unit = own_units and here.casts == first.casts
     if here.unit is not None and first.unit is not None:
         one_unit = here.unit == first.unit
-    if exact and (one_unit or (own_units and not apart)):
+    if exact and not sized and (one_unit or (own_units and not apart)):
         told = _of_arguments(apart)
         told = computed(apart) if told is None else told
         if told is not None:
@@ -360,15 +362,29 @@ def _polynomial(
             return multiplied(left, right)
         return added(left, right, 1 if isinstance(node.op, ast.Add) else -1)
     getter = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args
-    if any(isinstance(part, ast.Call) for part in ast.walk(node)) and not getter:
+    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    if not getter and not all(map(_is_size_of, calls)):
         return None  # twice the same call need not give the same
     return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
 
 
+def _is_size_of(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == _SIZE_OF
+
+
+def _is_size(name: str) -> bool:
+    """Of an element that nobody knows: a template's parameter may be another one in another function."""
+    return name.startswith(f"{_SIZE_OF}(")
+
+
 def _are_pieces(apart: Polynomial, least: int) -> bool:
-    """Whether sizes are between the two, products of at least so many; their signs agree."""
+    """Whether sizes are between the two, products of at least so many; their signs agree.
+
+    How large an element is, is none.
+    """
     ahead = {factor > 0 for factor in apart.values()}
-    return all(len(names) >= least for names in apart) and len(ahead) == 1
+    sizes = (sum(not _is_size(name) for name in names) for names in apart)
+    return all(count >= least for count in sizes) and len(ahead) == 1
 
 
 def _of_arguments(apart: Polynomial) -> Formula | None:

@@ -31,7 +31,10 @@ def _decompose(low: Lowering, node: Node) -> None:
     if source is None:
         raise Untranslatable(low.ast.text(node)[:60], "a structured binding without an object", node)
     object = lvalues.place(low, source)
-    if "&" not in low.ast.text(node).split("[")[0]:
+    head, bracket, _ = low.ast.text(node).partition("[")
+    if not bracket or "auto" not in head or "(" in head:
+        raise Untranslatable(low.ast.text(node)[:60], "a structured binding that a macro writes", node)
+    if "&" not in head:
         copy = low.local("", object.info)
         low.write(copy, low.read(object, source), None)
         object = copy

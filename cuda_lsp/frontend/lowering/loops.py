@@ -6,6 +6,7 @@ from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statem
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
 from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.parts_in_macros import for_parts_by_kind
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
 from cuda_lsp.frontend.lowering.ranges import Iterators
 from cuda_lsp.frontend.lowering.state import Lowering
@@ -105,6 +106,9 @@ def for_parts(
     if len(children) == 3 and all(c.kind != K.VAR for c in children):
         return children[0], None, children[1], children[2], body
     semicolons = _semicolons(low, node)
+    if len(semicolons) < 2 and children and all(c.kind != K.VAR for c in children):
+        init, condition, step = for_parts_by_kind(low, node, children)
+        return init, None, condition, step, body
     parts: list[Node | None] = [None, None, None]
     variable: Node | None = None
     for child in children:

@@ -251,9 +251,9 @@ def _conditional(low: Lowering, node: Node) -> Place:
         a = place(low, children[1])
     with low.nested() as second:
         b = place(low, children[2])
+    if named and not info.const:
+        a, b = _with_address(low, a, node), _with_address(low, b, node)
     if not isinstance(a, MemoryPlace) or not isinstance(b, MemoryPlace):
-        if named and not info.const:
-            raise Untranslatable(low.ast.text(node)[:60], "chooses between two variables as objects", node)
         target = low.local("", info)
         with low.nested() as extra:
             low.write(target, low.read(a, children[1]), None)
@@ -269,6 +269,15 @@ def _conditional(low: Lowering, node: Node) -> Place:
     second.append(Assign(pointer, b.pointer))
     low.emit(If(test, tuple(first), tuple(second), low.site(node)))
     return MemoryPlace(info, pointer)
+
+
+def _with_address(low: Lowering, object: Place, node: Node) -> Place:
+    """The variable itself, in memory, where both are chosen from: what is written there is written to it."""
+    if isinstance(object, MemoryPlace):
+        return object
+    if not object.owner:  # a copy of it would be written
+        raise Untranslatable(low.ast.text(node)[:60], "chooses between two variables as objects", node)
+    return MemoryPlace(object.info, low.pointer(low.address(object)))
 
 
 def _names_object(low: Lowering, node: Node) -> bool:
@@ -381,7 +390,7 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
     attributes = spaces_of(low.ast, declaration)
     if K.SHARED_ATTR in attributes:
         return shared(low, declaration, info)
-    if info.kind == "reference" or declaration.kind == K.PARAMETER:
+    if info.kind == "reference" or declaration.kind in (K.PARAMETER, K.BINDING):
         raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
     if K.CONSTANT_ATTR in attributes:
         return _in_memory(low, declaration, info, Space.CONSTANT)

@@ -15,6 +15,7 @@ from cuda_lsp.frontend.lowering.build import cast, zero
 from cuda_lsp.frontend.lowering.declarations import declarations, declare
 from cuda_lsp.frontend.lowering.loops import do_loop, for_loop, range_for, while_loop
 from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.parts_in_macros import has_else
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -154,7 +155,7 @@ def _if(low: Lowering, node: Node) -> None:
     otherwise: Node | None = None
     while children and (children[0].kind in (K.DECL_STMT, K.VAR) or children[0].kind == K.NULL):
         statement(low, children.pop(0))
-    if len(children) == 3 and not _is_else(low, children[1], children[2]):
+    if len(children) == 3 and not has_else(low, node, children):
         statement(low, children.pop(0))
     if len(children) < 2:
         raise Untranslatable("if", "clang could not make sense of its condition", node)
@@ -189,12 +190,6 @@ def _test(low: Lowering, node: Node, test_node: Node) -> Expr:
         low.incomplete(missing.construct, missing.reason, missing.node or test_node)
         test = low.unknown("a condition that is not covered", zero(INT64).type)
         return cast(test, TRUE.type)
-
-
-def _is_else(low: Lowering, then: Node, otherwise: Node) -> bool:
-    _, file, _, end = low.ast.extent(then)
-    start = low.ast.extent(otherwise)[2]
-    return b"else" in low.ast.contents(file)[end:start]
 
 
 def _return(low: Lowering, node: Node) -> None:

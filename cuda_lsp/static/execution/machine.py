@@ -134,7 +134,10 @@ class Machine(Execution):
             (i, c.values.tobytes(), c.known.tobytes(), tuple((e, t.serial) for e, t in c.terms.items()))
             for i, c in self.shared.items()
         )
-        local = tuple((i, tuple((o, identity(v)) for o, v in c.items())) for i, c in self.local.items())
+        local = tuple(
+            (i, c.forgotten, tuple((o, size, identity(v)) for o, (size, v) in c.values.items()))
+            for i, c in self.local.items()
+        )
         return shared, local, self.copies.state(), self.split.state(active)
 
     # -------------------------------------------------------------------------------- variables

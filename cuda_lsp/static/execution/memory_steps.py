@@ -21,6 +21,7 @@ from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.contents import SharedContents
 from cuda_lsp.static.execution.copies import InFlight, two_of_each
 from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.private_cells import PrivateCells
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import LockEvent, Ticketing, array_bytes
 from cuda_lsp.static.execution.values import (
@@ -45,9 +46,11 @@ def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     if not wanted and _skippable(machine, s):
         return mask
     values: list[tuple[Flags | None, Value]] = []
+    certain = True  # that it is known which of several places each lane reads
     for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
             continue
+        certain = certain and (lanes is not None or part is mask)
         if s.part:
             pass  # the load of all of it was recorded
         elif _records(machine, address.array):
@@ -59,7 +62,12 @@ def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     if wanted and s.var is not None:
         result: Value | None = None
         for lanes, value in values:
-            result = value if result is None or lanes is None else machine.eval.merge(lanes, value, result)
+            if result is None:
+                result = value
+            elif certain and lanes is not None:
+                result = machine.eval.merge(lanes, value, result)
+            else:
+                result = machine.eval.either(value, result)
         if result is None:
             result = machine.eval.fresh(f"the value of {s.site.text or 'an unresolved load'}", weak=True)
         machine.define(s, s.var, result, mask)
@@ -163,19 +171,25 @@ def _shared(machine: Execution, array: Array) -> SharedContents:
 
 
 def _load_local(machine: Execution, s: Load, address: Address) -> Value:
-    cells = machine.local.setdefault(address.array.id, {})
-    offset = address.offset
+    cells, offset, size = _private(machine, address.array), address.offset, s.type.size
     if isinstance(offset, int):
-        if offset in cells:
-            return cells[offset]
+        kept = cells.at(offset, size)
+        if kept is not None:
+            return kept
     elif isinstance(offset, np.ndarray):
-        found = distinct(offset)
-        if len(found) <= budgets.MOST_PRIVATE_CELLS and all(int(o) in cells for o in found):
-            result = cells[int(found[0])]
-            for o in found[1:]:
-                result = machine.eval.merge(offset == o, cells[int(o)], result)
+        found = [int(o) for o in distinct(offset)]
+        few = len(found) <= budgets.MOST_PRIVATE_CELLS
+        known = [(o, value) for o in found if few and (value := cells.at(o, size)) is not None]
+        if len(known) == len(found):
+            result = known[0][1]
+            for o, value in known[1:]:
+                result = machine.eval.merge(offset == o, value, result)
             return result
     return machine.eval.fresh(f"the value of {s.site.text}")
+
+
+def _private(machine: Execution, array: Array) -> PrivateCells:
+    return machine.local.setdefault(array.id, PrivateCells())
 
 
 def store(machine: Execution, s: Store, mask: Mask) -> Mask:
@@ -215,27 +229,36 @@ def _remember_store(machine: Execution, s: Store, address: Address, stored: Valu
     if address.array.space is not Space.LOCAL:
         _shared(machine, address.array).store(address.offset, value, s.type, mask.must, mask.may)
         return
-    cells = machine.local.setdefault(address.array.id, {})
+    cells = _private(machine, address.array)
     if not isinstance(address.offset, int):
-        _scatter_local(machine, cells, address.offset, value, mask)
+        _scatter_local(machine, cells, address.offset, s.type.size, value, mask)
         return
-    old = cells.get(address.offset)
-    full = old is None or mask.may is machine.everyone.must
-    cells[address.offset] = value if full or old is None else machine.merged(value, old, mask)
+    full = mask.sure and mask.may is machine.everyone.must
+    _put(machine, cells, address.offset, s.type.size, value, None if full else mask)
 
 
 def _scatter_local(
-    machine: Execution, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
+    machine: Execution, cells: PrivateCells, at: Lanes | Data, size: int, value: Value, mask: Mask
 ) -> None:
     offsets = set[int]() if isinstance(at, Data) else set[int](at.ravel().tolist())
     if isinstance(at, Data) or len(offsets) > budgets.MOST_PRIVATE_CELLS:
-        cells.clear()
+        cells.forget()
         return
     for o in sorted(offsets):
         lanes = machine.narrowed(mask, np.equal(at, o))
         if lanes is not None:
-            old = cells.get(o)
-            cells[o] = value if old is None else machine.merged(value, old, lanes)
+            _put(machine, cells, o, size, value, lanes)
+
+
+def _put(
+    machine: Execution, cells: PrivateCells, offset: int, size: int, value: Value, mask: Mask | None
+) -> None:
+    """A store by the lanes of ``mask`` (None: by all); the others keep what they had."""
+    cells.give_up(offset, size)
+    old = cells.at(offset, size)
+    if old is None and cells.forgotten and mask is not None:
+        old = machine.eval.fresh("what a thread's own array held before")
+    cells.keep(offset, size, value if old is None or mask is None else machine.merged(value, old, mask))
 
 
 def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
@@ -258,6 +281,8 @@ def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
         if array.id in machine.facts.modelled and array.space is Space.SHARED and s.row.writes:
             unknown = machine.eval.fresh("an atomic")
             _shared(machine, array).store(address.offset, unknown, s.type, part.must, part.may)
+        if array.space is Space.LOCAL and s.row.writes:
+            _private(machine, array).forget()
         if id(s) in machine.facts.acquiring or array in machine.facts.lock_arrays:
             _lock(machine, s, array, part, id(s) in machine.facts.acquiring)
         ticket = _number_drawn(machine, s, address, part)
@@ -330,7 +355,8 @@ def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
                     machine.record(site, address, mode, size, part, copied=True, stored=stored)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
-                machine.local.pop(address.array.id, None)
+                if address.array.space is Space.LOCAL:
+                    _private(machine, address.array).forget()
                 if address.array.space is Space.SHARED and address.array.id in machine.facts.modelled:
                     _shared(machine, address.array).forget()
     return mask
@@ -344,11 +370,10 @@ def _copied_value(machine: Execution, s: Copy, size: int, mask: Mask) -> Value |
     (_, address, _) = targets[0]
     array, offset = address.array, address.offset
     if array.space is Space.LOCAL:
-        cells = machine.local.get(array.id, {})
-        if not isinstance(offset, int) or offset not in cells:
+        cells = _private(machine, array)
+        if not isinstance(offset, int) or offset not in cells.values:
             return None
-        within = sorted(o for o in cells if offset <= o < offset + size)
-        return machine.eval.made_of(("copied", size), tuple(cells[o] for o in within))
+        return machine.eval.made_of(("copied", size), tuple(cells.within(offset, size)))
     if array in machine.facts.written:
         return None
     version = machine.versions.get(array.id, 0)

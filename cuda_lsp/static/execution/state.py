@@ -19,6 +19,7 @@ from cuda_lsp.static.execution.contents import SharedContents
 from cuda_lsp.static.execution.copies import Copies
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.masks import Mask, without
+from cuda_lsp.static.execution.private_cells import PrivateCells
 from cuda_lsp.static.execution.ranges import truth_bounds
 from cuda_lsp.static.execution.representatives import grid_of
 from cuda_lsp.static.execution.trace import Access, Budget, Held, OutOfBudget, Path, Trace
@@ -58,7 +59,7 @@ class Execution:
         self.atomic_ways: dict[int, set[str | None]] = {}
         self._masks: dict[object, tuple[Mask | None, Mask, Lanes]] = {}
         self.shared: dict[int, SharedContents] = {}
-        self.local: dict[int, dict[int, Value]] = {}
+        self.local: dict[int, PrivateCells] = {}
         self.steps = 0
         self.work = 0.0  # about milliseconds
         self.recorded = 0

@@ -17,6 +17,7 @@ from cuda_lsp.frontend.host.pieces.values import (
     Value,
     constant,
     moved,
+    named,
     number,
 )
 from cuda_lsp.frontend.host.polynomials import Polynomial, added, multiplied
@@ -122,7 +123,7 @@ def _aligned(m: Machine, place: Place, to: int) -> Place:
         return evolve(place, offset=times or {})
     whole = {names: factor for names, factor in place.offset.items() if factor % to == 0}
     rest = {names: factor for names, factor in place.offset.items() if factor % to}
-    base = f"{place.base}+{tuple(sorted(rest.items()))}&{to}"
+    base = named(f"{place.base}+{tuple(sorted(rest.items()))}&{to}")
     m.alignment[base] = to
     return Place(base, whole, place.root, place.type)
 
@@ -178,7 +179,7 @@ def _by_number(m: Machine, sign: str, one: Polynomial, by: int) -> Polynomial | 
 
 def _same_each_time(sign: str, one: Polynomial, other: Polynomial) -> Polynomial:
     """A number that nobody knows, the same for the same operands."""
-    return {(f"({tuple(sorted(one.items()))}{sign}{tuple(sorted(other.items()))})",): 1}
+    return {(named(f"({tuple(sorted(one.items()))}{sign}{tuple(sorted(other.items()))})"),): 1}
 
 
 def unary(m: Machine, sign: str, value: Value) -> Value:

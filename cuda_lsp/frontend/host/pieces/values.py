@@ -6,6 +6,7 @@ that were aligned upwards cancel like others.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from attrs import define, evolve, field, frozen
@@ -14,6 +15,9 @@ from cuda_lsp.frontend.host.host_classes import HostClass
 from cuda_lsp.frontend.host.pieces.nodes import Type
 from cuda_lsp.frontend.host.pieces.units import Unit
 from cuda_lsp.frontend.host.polynomials import Polynomial, added, multiplied
+
+_LONGEST_NAME = 400
+"""Characters; beyond it a digest stands for what is unknown."""
 
 
 @frozen(eq=False)
@@ -118,7 +122,7 @@ class Quotients:
             whole, rest = {}, dict(value)
         elif not any(rest):  # less than one
             return whole
-        name = f"Div{tuple(sorted(rest.items()))}/{by}"
+        name = named(f"Div{tuple(sorted(rest.items()))}/{by}")
         self.known[name] = rest, by
         return added(whole, {(name,): 1}, 1)
 
@@ -126,6 +130,15 @@ class Quotients:
         """``value % by``."""
         times = multiplied(self.divided(value, by), {(): by})
         return None if times is None else added(value, times, -1)
+
+
+def named(text: str) -> str:
+    """A name for what a text tells, the same for the same text, and for no other.
+
+    What is unknown is called by what it is made of, whose names would be twice as long after each step of
+    ``x ^= x << 5``: a random number, drawn in a loop, would fill the memory.
+    """
+    return text if len(text) <= _LONGEST_NAME else f"<{hashlib.sha256(text.encode()).hexdigest()}>"
 
 
 def constant(value: Polynomial) -> int | None:
