@@ -146,3 +146,44 @@ def test_atomics_alone_meet_without_a_race() -> None:
 )
 def test_other_updates_beside_them_do(update: str) -> None:
     assert decided(ATOMICS.format(update=update)).verdict is not Verdict.RACE_FREE
+
+
+SKIPPED = """
+__global__ void k(const int* skip, const float* in, float* out, int rows) {{
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    for (int r = 0; r < rows; r++) {{
+        int row = (blockIdx.x * rows + r) * 64;
+        if (skip[r]) {{
+            {skipped}
+        }} else {{
+            s[63 - t] = in[row + t];
+            __syncthreads();
+            for (int half = 32; half > 0; half /= 2) {{
+                if (t < half) s[t] += s[t + half];
+                __syncthreads();
+            }}
+            for (int i = 0; i < 3; i++) out[row + t] = s[i];
+            {last}
+        }}
+    }}
+}}
+"""
+
+
+def test_who_goes_another_way_makes_no_round() -> None:
+    result = decided(SKIPPED.format(skipped="out[row + t] = 0;", last=SYNC), 0.5)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+
+
+@pytest.mark.parametrize(
+    ("skipped", "last"),
+    [
+        ("out[row + t] = 0;", ""),
+        ("out[row + t / 2] = t;", SYNC),
+        ("s[t] = 0;", "if (r == 3) s[63 - t] = 1;"),
+        ("out[row + 64 + t / 2] = t;", SYNC),
+    ],
+)
+def test_what_races_on_either_way_is_told(skipped: str, last: str) -> None:
+    assert decided(SKIPPED.format(skipped=skipped, last=last)).verdict is Verdict.RACY

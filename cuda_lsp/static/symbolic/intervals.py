@@ -398,9 +398,10 @@ class _Pairing:
         work.DONE.instructions += _RENAMED * (len(opened) + len(end) + len(survivors))
         result = self._passing_by(loop, {**mapping, k: t.ZERO}, exit_round, opened)
         # The thread of what is open behind its last round has made that.
-        kept = (e for e in end if not _passed(e, runs))
+        kept = (e for e in end if _stays(e, runs))
         result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in kept]
-        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
+        kept = (e for e in survivors if _stays(e, runs))
+        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in kept]
         if loop.begun:
             result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
         return [e for e in result if e.access.guard is not t.FALSE]
@@ -413,7 +414,7 @@ class _Pairing:
         runs = t.substitute(loop.runs, mapping)
         end = self.process(loop.events, mapping, [_while(e, runs) for e in opened], emit_new, condition)
         result = self._passing_by(loop, mapping, exit_round, opened)
-        kept = (e for e in end if not _passed(e, runs))
+        kept = (e for e in end if _stays(e, runs))
         result += [_when(e, t.le(t.ONE, exit_round)) for e in kept]
         if loop.begun:
             result = self._unfinished_round(loop, {**mapping, loop.iterator: exit_round}, result, condition)
@@ -495,11 +496,11 @@ def _is_zero(condition: Term) -> Term | None:
     return alone[0] if len(alone) == 1 and alone[0].op is Op.SYMBOL else None
 
 
-def _passed(entry: _Open, runs: Term) -> bool:
-    """The entry's thread has come by a barrier after the entry that is enough, as the round ``runs``."""
-    enough = [s for s in entry.separators if s.mask is None and not s.both]
-    made = t.and_(entry.access.guard, runs) if enough else t.TRUE
-    return any(_implies(made, s.guard) for s in enough)
+def _stays(entry: _Open, runs: Term) -> bool:
+    """A thread that makes the round ``runs`` may make the access, and come by no barrier that is enough."""
+    made = t.and_(entry.access.guard, runs)
+    enough = (s.guard for s in entry.separators if s.mask is None and not s.both)
+    return made is not t.FALSE and not any(_implies(made, guard) for guard in enough)
 
 
 def _behind(entry: _Open, runs: Term) -> bool:
