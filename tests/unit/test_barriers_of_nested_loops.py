@@ -187,3 +187,44 @@ def test_who_goes_another_way_makes_no_round() -> None:
 )
 def test_what_races_on_either_way_is_told(skipped: str, last: str) -> None:
     assert decided(SKIPPED.format(skipped=skipped, last=last)).verdict is Verdict.RACY
+
+
+WARPS = """
+__global__ void k(const float* in, float* out, float* sums, int rows, int n) {{
+    __shared__ float s[64];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int row = 2 * blockIdx.x + warp; row < rows; row += 2 * gridDim.x) {{
+        float sum = in[row];
+        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+        for (int i = lane; i < n; i += 32) {{
+            s[{write}] = in[row * n + i] + sum;
+            for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+            __syncwarp();
+            out[row * n + i] = s[{read}];
+            __syncwarp();
+        }}
+        {last}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "read"), [("threadIdx.x", "threadIdx.x"), ("32 * warp + lane", "threadIdx.x")]
+)
+def test_warps_that_make_as_many_rounds_as_they_like(write: str, read: str) -> None:
+    result = decided(WARPS.format(write=write, read=read, last="if (lane == 0) sums[row] = s[32 * warp];"))
+    assert not any(f.array == "s" and f.certain for f in result.findings), result.findings
+
+
+@pytest.mark.parametrize(
+    ("write", "last"),
+    [
+        ("lane", ""),  # of both warps
+        ("threadIdx.x", "sums[row] = s[63 - threadIdx.x];"),  # of the other warp
+        ("threadIdx.x", "s[threadIdx.x ^ 32] = 0;"),
+    ],
+)
+def test_what_two_warps_do_in_different_rounds_is_told(write: str, last: str) -> None:
+    result = decided(WARPS.format(write=write, read="threadIdx.x", last=last))
+    assert any(f.array == "s" and f.certain for f in result.findings), result.reasons

@@ -385,7 +385,10 @@ class _Pairing:
         next_runs = t.substitute(loop.runs, following)
         # Who is in the next round, or in a later one, has made this one.
         left = [e for e in end if not _behind(e, runs)]
-        aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in left]
+        aged = [
+            evolve(_while(e, next_runs), old=e.old or emit_new)
+            for e in self._in_next_round(loop, next_runs, left)
+        ]
         after_next = self.process(loop.events, following, list(aged), False, condition)
         known = {id(e.root) for e in aged}
         survivors = [e for e in after_next if id(e.root) in known and not _surely_closed(e, next_runs)]
@@ -400,11 +403,25 @@ class _Pairing:
         # The thread of what is open behind its last round has made that.
         kept = (e for e in end if _stays(e, runs))
         result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in kept]
-        kept = (e for e in survivors if _stays(e, runs))
+        kept = (e for e in survivors if _stays(e, t.and_(runs, next_runs)))
         result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in kept]
         if loop.begun:
             result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
         return [e for e in result if e.access.guard is not t.FALSE]
+
+    def _in_next_round(self, loop: LoopEvent, runs: Term, opened: list[_Open]) -> list[_Open]:
+        """What is open as the next round begins, by whether its thread makes that, where loops in it ask.
+
+        A thread that makes none passes all of them by. Where both threads make it there is no other.
+        """
+        asked = any(isinstance(inner, LoopEvent) and self.has_closing(inner) for inner in loop.events)
+        if loop.left or not asked:
+            return opened
+        making = [_when(e, runs) for e in opened]
+        if self.relation.same_block and t.level_of(runs) <= Level.BLOCK:
+            return making
+        others = [_when(e, t.not_(runs)) for e in opened]
+        return [e for e in (*making, *others) if e.access.guard is not t.FALSE]
 
     def _only_round(
         self, loop: LoopEvent, mapping: Mapping[Term, Term], exit_round: Term, opened: list[_Open],
@@ -500,7 +517,13 @@ def _stays(entry: _Open, runs: Term) -> bool:
     """A thread that makes the round ``runs`` may make the access, and come by no barrier that is enough."""
     made = t.and_(entry.access.guard, runs)
     enough = (s.guard for s in entry.separators if s.mask is None and not s.both)
-    return made is not t.FALSE and not any(_implies(made, guard) for guard in enough)
+    return not _contradicts(made) and not any(_implies(made, guard) for guard in enough)
+
+
+def _contradicts(condition: Term) -> bool:
+    """Some of what it is made of excludes the rest, as far as that can be seen."""
+    either = (part for part in t.conjuncts(condition) if part.op is Op.OR)
+    return condition is t.FALSE or any(t.implies(condition, t.not_(part)) for part in either)
 
 
 def _behind(entry: _Open, runs: Term) -> bool:
