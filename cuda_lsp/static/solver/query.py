@@ -19,7 +19,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.model import MAX_BLOCK_THREADS
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
-from cuda_lsp.static.exact.replay import Run, replay
+from cuda_lsp.static.exact.replay import Run, TooLong, replay
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.solver.answer import Stats
 from cuda_lsp.static.solver.tickets import number_facts
@@ -67,7 +67,8 @@ _CHOSEN = frozenset({Op.SYMBOL, Op.APPLY})
 class Query:
     """Asks about one kernel under one setting.
 
-    ``limit``: seconds a query; ``deadline``: of ``work.now``; ``patience``: seconds a replay.
+    ``limit``: seconds a query; ``deadline``: of ``work.now``; ``patience``: seconds a replay; ``until``: when
+    all replays are over, by that clock.
     """
 
     kernel: ir.Kernel
@@ -77,11 +78,14 @@ class Query:
     deadline: float
     stats: Stats
     patience: float = math.inf
+    until: float = math.inf
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
     shown: dict[Sites, tuple[Problem, Term, Mapping[str, int]]] = field(
         factory=dict[Sites, tuple[Problem, Term, Mapping[str, int]]]
     )
     """Pairs that race when something holds of the parameters: how the two relate, the witness's arguments."""
+    _too_long: dict[object, tuple[float, Run]] = field(factory=dict[object, tuple[float, Run]])
+    """Replays that came to no end: how long they ran, and what was seen of them."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
@@ -94,6 +98,11 @@ class Query:
         """The same query, whose replays end soon."""
         return evolve(self, patience=budgets.BRIEF_REPLAY_S)
 
+    def replaying_for_one_of(self, pairs: int) -> Query:
+        """The same query, whose replays leave to the other pairs what is theirs of the time."""
+        now = work.now()
+        return evolve(self, until=now + max((self.deadline - now) / pairs, budgets.BRIEF_REPLAY_S))
+
     def replay(
         self,
         thread: Thread,
@@ -102,9 +111,23 @@ class Query:
         memory: Initial | None = None,
         choice: bool | None = None,
     ) -> Run:
-        """``exact.replay`` of the kernel, which ends soon after the deadline, or with its patience."""
-        until = min(self.deadline + budgets.REPLAY_GRACE_S, work.now() + self.patience)
-        return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
+        """``exact.replay`` of the kernel, which ends soon after the deadline, or with its patience.
+
+        One that ran too long is not begun again with less than twice the time.
+        """
+        begun = work.now()
+        until = min(self.deadline + budgets.REPLAY_GRACE_S, self.until, begun + self.patience)
+        key = thread, frozenset(arguments.items()), interesting, choice
+        if memory is None and key in self._too_long:
+            spent, run = self._too_long[key]
+            if until - begun < 2 * spent:
+                raise TooLong(run)
+        try:
+            return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
+        except TooLong as error:
+            if memory is None:
+                self._too_long[key] = work.now() - begun, error.run
+            raise
 
     def ask(self, p: Problem, facts: Term, *, patiently: bool = False) -> Answer:
         """Whether the pair's formula has a model under ``facts``; prefers small parameters.

@@ -264,8 +264,9 @@ def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
     put_into_groups(pairs)
     for tactics in ROUNDS:
         still_open: list[OpenPair] = []
-        for pair in pairs:
+        for i, pair in enumerate(pairs):
             pair.among, pair.known = len(pairs), attempt.findings.get(pair.sites)
+            pair.waiting = len(pairs) - i
             late = work.now() > pair.query.deadline
             answer = GaveUp(Open.TIME) if late else first_answer(tactics, pair)
             if answer is None:

@@ -11,7 +11,7 @@ Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faia
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -147,9 +147,27 @@ def pairs(
     """
     if relation.lock_step:
         return _same_instruction(summary.events, relation)
-    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached, deadline)
+    harmless = _harmless(accesses(summary.events), relation.same_block)
+    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached, deadline, harmless)
     pairing.process(summary.events, {}, [], True)
     return pairing.found
+
+
+def _harmless(every: Iterable[Access], same_block: bool) -> frozenset[Access]:
+    """Accesses that conflict with none, wherever they are: what nobody writes is read, or atomics alone."""
+    of_kind: dict[tuple[object, ...], list[Access]] = {}
+    for a in every:
+        of_kind.setdefault((a.array, a.mode, a.scope, a.elementwise, a.size), []).append(a)
+    kinds = [alike[0] for alike in of_kind.values()]
+
+    def conflict(a: Access, b: Access) -> bool:
+        if not conflicts.may_overlap(a.array, b.array):
+            return False
+        known = a.size.is_const and b.size.is_const  # others may be of one size in some round only
+        return conflicts.conflicting(a, b, same_block) or (not known and (a.mode.writes or b.mode.writes))
+
+    alone = (of for of in of_kind.values() if not any(conflict(of[0], b) for b in kinds))
+    return frozenset(a for of in alone for a in of)
 
 
 @frozen(eq=False)
@@ -192,6 +210,7 @@ class _Pairing:
     ticketed: Ticketed
     reached: frozenset[Array] = frozenset()
     deadline: float = math.inf
+    harmless: frozenset[Access] = frozenset()
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
     own: list[OwnCopy] = field(factory=list[OwnCopy])
@@ -226,6 +245,8 @@ class _Pairing:
         self, access: Access, mapping: Mapping[Term, Term], memo: dict[Term, Term], opened: list[_Open],
         emit_new: bool, condition: Term,
     ) -> None:  # fmt: skip
+        if access in self.harmless:
+            return
         if not self.relation.same_block and not self._seen_by_both(access.array):
             return
         guard = t.and_(t.substitute(access.guard, mapping, memo), condition)
@@ -354,13 +375,20 @@ class _Pairing:
     ) -> list[_Open]:  # fmt: skip
         k, c = loop.iterator, self._iterator(loop, Level.GRID)
         exit_round = t.substitute(loop.exit, mapping)
+        if t.substitute(loop.runs, {**mapping, k: t.add(c, t.ONE)}) is t.FALSE:
+            return self._only_round(loop, {**mapping, k: t.ZERO}, exit_round, opened, emit_new, condition)
         runs = t.substitute(loop.runs, {**mapping, k: c})
         before = [_when(_while(e, runs), t.eq(c, t.ZERO)) for e in opened]
         end = self.process(loop.events, {**mapping, k: c}, before, emit_new, condition)
 
         following = {**mapping, k: t.add(c, t.ONE)}
         next_runs = t.substitute(loop.runs, following)
-        aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in end]
+        # Who is in the next round, or in a later one, has made this one.
+        left = [e for e in end if not _behind(e, runs)]
+        aged = [
+            evolve(_while(e, next_runs), old=e.old or emit_new)
+            for e in self._in_next_round(loop, next_runs, left)
+        ]
         after_next = self.process(loop.events, following, list(aged), False, condition)
         known = {id(e.root) for e in aged}
         survivors = [e for e in after_next if id(e.root) in known and not _surely_closed(e, next_runs)]
@@ -371,12 +399,54 @@ class _Pairing:
 
         at_last = t.replacing({c: t.sub(exit_round, t.ONE)})
         work.DONE.instructions += _RENAMED * (len(opened) + len(end) + len(survivors))
-        result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
-        result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in end]
-        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
+        result = self._passing_by(loop, {**mapping, k: t.ZERO}, exit_round, opened)
+        # The thread of what is open behind its last round has made that.
+        kept = (e for e in end if _stays(e, runs))
+        result += [_when(_renamed(e, at_last), t.le(t.ONE, exit_round)) for e in kept]
+        kept = (e for e in survivors if _stays(e, t.and_(runs, next_runs)))
+        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in kept]
         if loop.begun:
             result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
         return [e for e in result if e.access.guard is not t.FALSE]
+
+    def _in_next_round(self, loop: LoopEvent, runs: Term, opened: list[_Open]) -> list[_Open]:
+        """What is open as the next round begins, by whether its thread makes that, where loops in it ask.
+
+        A thread that makes none passes all of them by. Where both threads make it there is no other.
+        """
+        asked = any(isinstance(inner, LoopEvent) and self.has_closing(inner) for inner in loop.events)
+        if loop.left or not asked:
+            return opened
+        making = [_when(e, runs) for e in opened]
+        if self.relation.same_block and t.level_of(runs) <= Level.BLOCK:
+            return making
+        others = [_when(e, t.not_(runs)) for e in opened]
+        return [e for e in (*making, *others) if e.access.guard is not t.FALSE]
+
+    def _only_round(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], exit_round: Term, opened: list[_Open],
+        emit_new: bool, condition: Term,
+    ) -> list[_Open]:  # fmt: skip
+        """A loop of one round at most, which is its first."""
+        runs = t.substitute(loop.runs, mapping)
+        end = self.process(loop.events, mapping, [_while(e, runs) for e in opened], emit_new, condition)
+        result = self._passing_by(loop, mapping, exit_round, opened)
+        kept = (e for e in end if _stays(e, runs))
+        result += [_when(e, t.le(t.ONE, exit_round)) for e in kept]
+        if loop.begun:
+            result = self._unfinished_round(loop, {**mapping, loop.iterator: exit_round}, result, condition)
+        return [e for e in result if e.access.guard is not t.FALSE]
+
+    def _passing_by(
+        self, loop: LoopEvent, first: Mapping[Term, Term], exit_round: Term, opened: list[_Open]
+    ) -> list[_Open]:
+        """What is open where its thread completes no round, unless its guard says that the ``first`` runs."""
+        if loop.left:
+            passing = opened
+        else:
+            runs = t.substitute(loop.runs, first)
+            passing = [e for e in opened if not _implies(e.access.guard, runs)]
+        return [_when(e, t.eq(exit_round, t.ZERO)) for e in passing]
 
     def _unfinished_round(
         self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], condition: Term
@@ -422,6 +492,46 @@ def _when(entry: _Open, condition: Term) -> _Open:
 def _surely_closed(entry: _Open, runs: Term) -> bool:
     """Some barrier after the entry is passed in every round that runs."""
     return any(s.mask is None and t.implies(runs, s.guard) for s in entry.separators)
+
+
+def _implies(premise: Term, conclusion: Term) -> bool:
+    """As ``t.implies``, and what follows from that counters of the premise are 0. Makes no terms."""
+    known = set(t.conjuncts(premise))
+    more = [part for part in t.conjuncts(conclusion) if part not in known]
+    if not more:
+        return True
+    zero = {x: (0.0, 0.0) for x in map(_is_zero, known) if x is not None}
+    return bool(zero) and all(
+        part.op is Op.LE and t.interval_of(t.monomials(part.args[0]), zero)[1] <= 0 for part in more
+    )
+
+
+def _is_zero(condition: Term) -> Term | None:
+    """The symbol that a condition says to be 0."""
+    products = list(t.monomials(condition.args[0])) if condition.op is Op.EQ else []
+    alone = products[0] if len(products) == 1 else ()
+    return alone[0] if len(alone) == 1 and alone[0].op is Op.SYMBOL else None
+
+
+def _stays(entry: _Open, runs: Term) -> bool:
+    """A thread that makes the round ``runs`` may make the access, and come by no barrier that is enough."""
+    made = t.and_(entry.access.guard, runs)
+    enough = (s.guard for s in entry.separators if s.mask is None and not s.both)
+    return not _contradicts(made) and not any(_implies(made, guard) for guard in enough)
+
+
+def _contradicts(condition: Term) -> bool:
+    """Some of what it is made of excludes the rest, as far as that can be seen."""
+    either = (part for part in t.conjuncts(condition) if part.op is Op.OR)
+    return condition is t.FALSE or any(t.implies(condition, t.not_(part)) for part in either)
+
+
+def _behind(entry: _Open, runs: Term) -> bool:
+    """A thread for which the round ``runs`` has come by a barrier after the entry, and so is behind it."""
+    return any(
+        s.mask is None and t.implies(runs, s.guard) and (not s.both or t.implies(entry.access.guard, s.guard))
+        for s in entry.separators
+    )
 
 
 def _renamed(entry: _Open, put_in: Callable[[Term], Term]) -> _Open:

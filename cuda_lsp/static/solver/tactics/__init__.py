@@ -93,12 +93,12 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         divided.by_something((*_CHEAP, steps.whole, plain.refuted)),
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
-    (  # a long replay may take all that is left
+    (  # a long replay may take all that is left for its pair
         models.already_shown,
-        models.of_one_value(meetings.in_a_row, _CHEAP),
-        models.of_one_value(models.of_given_sizes, _CHEAP),
+        models.of_one_value(models.in_turn(meetings.in_a_row), _CHEAP),
+        models.of_one_value(models.in_turn(models.of_given_sizes), _CHEAP),
         # Z3's model, if it happens; else one of early rounds
-        models.of_one_value(models.replayed_unless(_IN_EACH_CASE), _CHEAP),
+        models.of_one_value(models.in_turn(models.replayed_unless(_IN_EACH_CASE)), _CHEAP),
     ),
 )
 """Each round is tried on all pairs before the next one begins."""

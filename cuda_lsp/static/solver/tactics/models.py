@@ -54,6 +54,17 @@ def soon(tactic: Tactic) -> Tactic:
     return within_a_short_replay
 
 
+def in_turn(tactic: Tactic) -> Tactic:
+    """The tactic, whose replays take no time of the pairs that wait: one may run longer than all there is."""
+
+    def within_its_share(pair: OpenPair) -> Answer | None:
+        shared = evolve(pair, query=pair.query.replaying_for_one_of(pair.waiting))
+        answer, pair.met = tactic(shared), shared.met
+        return answer
+
+    return within_its_share
+
+
 def replayed_unless(proof: Tactic) -> Tactic:
     """``replayed``; what has a proof for sizes that a layout divides evenly is a doubt about such a size."""
 

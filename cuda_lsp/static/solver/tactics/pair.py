@@ -66,7 +66,8 @@ class OpenPair:
     """A pair under one setting, with what tactics so far have found out about it.
 
     ``facts``: how its two threads relate. ``launch`` None: every launch of the target is meant; nothing but
-    proofs is wanted then, and of sizes nothing is taken for granted. ``among``: how many pairs are open.
+    proofs is wanted then, and of sizes nothing is taken for granted. ``among``: how many pairs are open;
+    ``waiting``: how many of them, with this one, the round has not come to.
     ``known``: what is told of its places already. ``meets``: the two accesses meet wherever both are
     reached. ``broken``: rows that the program itself makes overlap.
     ``met``: a race that happens under the launch, which is only assumed.
@@ -77,6 +78,7 @@ class OpenPair:
     query: Query
     launch: LaunchConfig | None
     among: int = 0
+    waiting: int = 1
     known: Diagnosis | None = None
     meets: bool = False
     broken: Pitch | None = None
