@@ -445,7 +445,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
-        elif not (proved_free and (sampled or doubtful)) and not _reached(finding, answer):
+        elif not (proved_free and (sampled or doubtful)) and not _reached(finding, answer, kernel):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
@@ -470,11 +470,11 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     )
 
 
-def _reached(finding: Diagnosis, answer: SolverResult) -> bool:
+def _reached(finding: Diagnosis, answer: SolverResult, kernel: Kernel) -> bool:
     """The solver proved that all threads reach a barrier of which the first tier was not sure."""
     doubtful = finding.code is Code.BARRIER_DIVERGENCE and finding.status is Status.POSSIBLE
-    settled = answer.verdict is Verdict.RACE_FREE and finding.site.range not in answer.not_settled
-    return doubtful and settled
+    looked_at = answer.verdict is Verdict.RACE_FREE or (answer.barriers and not incomplete_reasons(kernel))
+    return doubtful and looked_at and finding.site.range not in answer.not_settled
 
 
 def _unconfirmed(finding: Diagnosis) -> Diagnosis:

@@ -45,3 +45,4 @@ class SolverResult:
     assumptions: tuple[str, ...] = ()
     not_settled: frozenset[SourceRange] = frozenset()  # barriers that threads may miss
     mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
+    barriers: bool = False  # all of them were looked at, whatever else is open

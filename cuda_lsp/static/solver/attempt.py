@@ -25,6 +25,7 @@ class Attempt:
     assumptions: dict[str, None] = field(factory=dict[str, None])
     not_settled: set[SourceRange] = field(factory=set[SourceRange])  # barriers that threads may miss
     mixed: bool = False  # threads may wait at different barriers
+    barriers: bool = False  # all of them were looked at
 
     def take(self, pair: OpenPair, answer: Answer) -> None:
         """Notes what a tactic said of the pair; of two findings at its places the surer stays."""
@@ -66,6 +67,7 @@ class Attempt:
         self.assumptions.update(other.assumptions)
         self.not_settled |= other.not_settled
         self.mixed = self.mixed or other.mixed
+        self.barriers = self.barriers and other.barriers
 
     def better_of(self, unrolled: Attempt) -> Attempt:
         """This attempt in closed form, or that round by round where it leaves less open.

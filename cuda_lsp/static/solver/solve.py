@@ -78,13 +78,14 @@ class _Refinement:
     stats: Stats = field(factory=Stats)
 
     def of(self, launches: Sequence[LaunchConfig]) -> SolverResult:
-        merged, until = Attempt(), self.deadline
+        merged, until = Attempt(barriers=True), self.deadline
         wanted = launches[: self.budget.launches] or [LaunchConfig((256, 1, 1))]
         for number, launch in enumerate(wanted):
             if number and merged.decided:
                 until = self._extended(until)
             elif work.now() > until:
                 merged.reasons[doubt(Open.TIME)] = None
+                merged.barriers = False
                 break  # nothing more to prove
             merged.absorb(evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch))
         every = False
@@ -104,6 +105,7 @@ class _Refinement:
             tuple(merged.assumptions),
             frozenset(merged.not_settled),
             merged.mixed,
+            merged.barriers,
         )
 
     @property
@@ -211,6 +213,7 @@ class _Refinement:
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
         attempt.others += parted.divergences(query, passed_barriers(summary.events), attempt.not_settled)
+        attempt.barriers = True
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events, attempt.not_settled)
         if not launch.assumed:
