@@ -35,7 +35,10 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     k = t.symbol(f"k{walker.number()}", Level.GRID, 0)
     changed = [v for v in _assigned(loop) if v in entry.values]
     marks = Marks.of(walker, changed, entry.values)
-    after, ends, settled = _probe(walker, loop, k, marks.header)
+    read_only = _read_only(walker, loop)
+    after, ends, settled = _probe(walker, loop, k, marks.header, read_only)
+    if not read_only <= settled:
+        after, ends, settled = _probe(walker, loop, k, marks.header)
     header = closed_forms(walker, k, entry.values, marks, after, ends)
     walker.state = entry.copy()
     _record(walker, loop, k, header, settled)
@@ -121,20 +124,32 @@ def _guarded(event: Event, condition: Term) -> Event:
 # ------------------------------------------------------------------------------- closed forms
 
 
+def _read_only(walker: Walker, loop: ir.Loop) -> frozenset[Array]:
+    """Arrays that no round stores to, and that nobody has stored to since a barrier before the loop.
+
+    If that is so at the beginning of a round, and then at its end, it is so in all of them.
+    """
+    stored = written_arrays((loop,), walker.pointers)
+    if not _has_barrier(loop) or not stored <= walker.written:
+        return frozenset()
+    levels = {array: walker.state.versions.get(array, (0, Level.BLOCK))[1] for array in walker.written}
+    return frozenset(array for array in walker.written - stored if levels[array] <= Level.BLOCK)
+
+
 def _probe(
-    walker: Walker, loop: ir.Loop, k: Term, start: Header
+    walker: Walker, loop: ir.Loop, k: Term, start: Header, read_only: Set[Array] = frozenset()
 ) -> tuple[dict[Var, Value], Term, Set[Array]]:
     """What the variables hold after one round from ``start``; leaves no events behind.
 
     When the round comes to its end. And the arrays that nobody stored to since a barrier, neither before the
-    loop nor at the end of a round.
+    loop nor at the end of a round, if that holds of ``read_only`` at its beginning.
     """
     saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks, walker.returned)
     events, left, iterators = walker.events, walker.left, walker.iterators
     members = walker.members
     walker.events, walker.left = [], {}
     walker.depth += 1
-    _enter(walker, loop, k, start)
+    _enter(walker, loop, k, start, read_only)
     first = dict(walker.state.versions)
     ends = t.and_(_round(walker, loop, k), walker.state.alive)
     result = {var: walker.state.values.get(var, value) for var, value in start.items()}

@@ -128,7 +128,9 @@ class Walker(Memory):
         ]  # fmt: skip
         versions.update(then.versions)
         for array in in_order(apart):
-            versions[array] = (self.number(), Level.THREAD)
+            # Threads that went one way together found memory as that way left it.
+            levels = (state.versions.get(array, (0, Level.BLOCK))[1] for state in (then, otherwise))
+            versions[array] = (self.number(), max(t.level_of(condition), *levels))
             memory_cells.merged(self, array, then.versions, otherwise.versions, versions)
         local = {
             array: {o: v for o, v in cells.items() if otherwise.local.get(array, {}).get(o) == v}
