@@ -217,6 +217,15 @@ def test_dims_defaults_template_arguments_and_members_are_passed(text: str) -> N
 
 
 @pytest.mark.parametrize(
+    "type", ["int", "uint32_t", "const unsigned", "std::size_t", "short", "unsigned char"]
+)
+def test_template_arguments_of_any_integer_are_passed(type: str) -> None:
+    launches = "constexpr int Y = X / 2; const dim3 block = { 2 * X, Y }; k<X><<<1, block>>>(p);"
+    text = f"template <{type} X, bool last = false> void run(float* p) {{ {launches} }}\n"
+    assert blocks(f"{text}int main() {{ run<8>(0); }}") == {(16, 4, 1)}
+
+
+@pytest.mark.parametrize(
     "caller",
     [
         "void g() { other.run(p, 1, 64); }",
@@ -429,7 +438,7 @@ def test_a_block_of_several_sizes_is_made_of_those_that_the_host_admits() -> Non
 def test_sizes_between_limits_are_tried() -> None:
     body = "c >>= 3; if (c > 128 || c < 16) { g(); } else { k<<<n, dim3(c / h, h, p)>>>(n, c, h); }"
     (site,) = sites(f"void f(int n, int c, int h, int p) {{ {body} }}")
-    assert [made.block for made in site.sized] == [(4, 8, 3)]
+    assert [made.block for made in site.sized] == [(4, 8, 3), (2, 8, 4)]
 
 
 # --------------------------------------------------------------------------------------- branches

@@ -42,7 +42,7 @@ _PARAMETER = re.compile(
     r"(\w+)\s?(?:(?=[,)\[])|(=)(?!=))"
 )
 _TEMPLATE_PARAMETER = re.compile(
-    r"[<,]\s?(?:unsigned\s)?(?:int|unsigned|size_t|bool|long|auto)\s(\w+)\s?(?=[,>=])"
+    rf"[<,]\s?(?:const\s)?(?:unsigned\s)?(?:std\s?::\s?)?(?:{_INTEGER_TYPES})\s(\w+)\s?(?=[,>=])"
 )
 _DIM3 = re.compile(r"\b(?:dim3|uint3|int3)\s(?:const\s)?((?:[^;{}]|\{[^;{}]{0,400}\}){1,400});")
 _DIM3_ITEM = re.compile(r"\A(\w+)\s?(?:\((.*)\)|\{(.*)\}|=\s?(.+))?\s?\Z", re.S)
