@@ -17,6 +17,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
+_CUTS = (Op.DIV, Op.REM, Op.FLOOR_DIV, Op.FLOOR_MOD)
 _PLANE = 2
 """Sizes of a plane. Of one size rows are read as they are, and of strides of a tensor by ``strides``."""
 
@@ -39,6 +40,9 @@ def as_one_index(proofs: tuple[Tactic, ...]) -> Tactic:
         found = {(x.extent, x.counter): x for x in _indices(pair)}
         if not found or len({(x.thread, x.extent) for x in found.values()}) < len(found):
             return None  # none, or several loops one in the other
+        cut = (x.args[0] for x in t.subterms(pair.p.formula) if x.op in _CUTS)
+        if {x.counter for x in found.values()} & set(t.subterms(*cut)):
+            return None  # who takes the number apart says more of its parts than the number does
         memo: dict[Term, Term] = {}
 
         def folded(term: Term) -> Term:
