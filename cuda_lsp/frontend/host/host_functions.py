@@ -128,8 +128,8 @@ def _typed_as(declared: str, name: str, template: Sequence[str]) -> re.Pattern[s
 
 
 _PROTOTYPE = re.compile(
-    r"(?<![\w:])(?!(?:return|else|new|delete|throw)\b)\w[\w:<>]*[\s*&]+"
-    r"(?:\w+\s?::\s?)*(\w+)\s?\(([^(){};]{0,2000})\)\s?(?:const|noexcept|override)?\s?;"
+    r"(?<![\w:<>])(?!(?:return|else|new|delete|throw)\b)\w[\w:<>]{0,80}[\s*&]{1,4}"
+    r"(?:\w{1,80}\s?::\s?){0,4}(\w{1,80})\s?\(([^(){};]{0,800})\)\s?(?:const|noexcept|override)?\s?;"
 )
 """A function that is declared: what it is called, and its parameters."""
 

@@ -30,7 +30,9 @@ _LEAVES = re.compile(r"(?:throw\b|(?:std\s?::\s?)?(?:exit|abort|_exit)\s?\()")
 _MOST_ROUNDS = 128
 _MOST_STATEMENTS = 1000
 _MOST_IN_A_FILE = 40_000
-_CALL = re.compile(r"(?:::\s?)?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<[\w\s,:]*>)?\s?\(")
+_CALL = re.compile(
+    r"(?<![\w:])(?:::\s?)?(?:\w{1,80}\s?::\s?){0,4}([A-Za-z_]\w{0,80})\s?(?:<[\w\s,:]{0,80}>)?\s?\("
+)
 _NO_STATEMENT = ("case", "default", "goto", "else", "catch", "asm")
 
 

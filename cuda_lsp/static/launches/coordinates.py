@@ -44,7 +44,7 @@ def meant_for_blocks(kernel: Kernel, launch: LaunchConfig) -> bool:
 def _tells_blocks_apart(kernel: Kernel) -> bool:
     """It reads their numbers or extents, or the host says what these are made of."""
     said = (*kernel.directives.assumptions, *(c for conditions in kernel.said.values() for c in conditions))
-    parts = subexpressions((*read_expressions(kernel.body), *said))
+    parts = subexpressions((*expressions(kernel.body), *said))
     return any(isinstance(e, Builtin) and e.axis in (*BID, *GDIM) for e in parts)
 
 
