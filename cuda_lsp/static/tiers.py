@@ -105,9 +105,11 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
-    accepted = [launch for launch in kernel.launches if accepts(settings.gpu, launch)]
+    accepted: list[LaunchConfig] = []
     for launch in kernel.launches:
-        if launch not in accepted:  # told, never executed
+        if accepts(settings.gpu, launch):
+            accepted.append(launch)
+        else:  # told, never executed
             _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))

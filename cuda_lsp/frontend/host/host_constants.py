@@ -439,13 +439,13 @@ class HostConstants(Reaching):
 
     def _is_handed_on(self, position: int, file: HostConstants, function: HostFunction) -> bool:
         """Whether the function hands a parameter to others that nobody can read, which may write to it."""
-        name = function.parameters[position][0]
+        name, files = function.parameters[position][0], (self, *self._headers)
         for call in _TAKES.finditer(file._plain, function.body, function.end):
+            if call[1] in _READ_ONLY or any(any(f.functions.named(call[1])) for f in files):
+                continue
             closing = file.text.closing(call.end() - 1)
             arguments = split_arguments(file._plain[call.end() : closing]) if closing > 0 else [name]
-            taken = any(argument.strip() == name for argument in arguments)
-            known = any(any(f.functions.named(call[1])) for f in (self, *self._headers))
-            if taken and not known and call[1] not in _READ_ONLY:
+            if any(argument.strip() == name for argument in arguments):
                 return True
         return False
 

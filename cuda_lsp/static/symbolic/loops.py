@@ -129,11 +129,11 @@ def _read_only(walker: Walker, loop: ir.Loop) -> frozenset[Array]:
 
     If that is so at the beginning of a round, and then at its end, it is so in all of them.
     """
-    stored = written_arrays((loop,), walker.pointers)
-    if not _has_barrier(loop) or not stored <= walker.written:
+    stored = written_arrays((loop,), walker.pointers) if _has_barrier(loop) else walker.written
+    if not stored <= walker.written:
         return frozenset()
-    levels = {array: walker.state.versions.get(array, (0, Level.BLOCK))[1] for array in walker.written}
-    return frozenset(array for array in walker.written - stored if levels[array] <= Level.BLOCK)
+    unwritten, versions = walker.written - stored, walker.state.versions
+    return frozenset(a for a in unwritten if versions.get(a, (0, Level.BLOCK))[1] <= Level.BLOCK)
 
 
 def _probe(
