@@ -63,10 +63,12 @@ template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class
 namespace device { template <class... X> void memcpy_async_tx(X&&...); template <class... X> int barrier_arrive_tx(X&&...); template <class... X> void barrier_expect_tx(X&&...); }
 }  // namespace cuda
 struct curandState { unsigned __words[12]; };
-typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateScrambledSobol32, curandStateScrambledSobol32_t, curandStateSobol64, curandStateSobol64_t, curandStateScrambledSobol64, curandStateScrambledSobol64_t, curandStateMtgp32, curandStateMtgp32_t;
+typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateScrambledSobol32, curandStateScrambledSobol32_t, curandStateSobol64, curandStateSobol64_t, curandStateScrambledSobol64, curandStateScrambledSobol64_t;
 void curand_init(unsigned long long, unsigned long long, unsigned long long, curandState*);
 typedef unsigned curandDirectionVectors32_t[32]; void curand_init(const unsigned*, unsigned, curandState*); void curand_init(const unsigned*, unsigned, unsigned, curandState*);
 typedef unsigned long long curandDirectionVectors64_t[64]; void curand_init(const unsigned long long*, unsigned, curandState*); void curand_init(const unsigned long long*, unsigned long long, unsigned, curandState*);
  unsigned curand(curandState*); uint4 curand4(curandState*);
 float curand_uniform(curandState*); double curand_uniform_double(curandState*); float curand_normal(curandState*); double curand_normal_double(curandState*); float curand_log_normal(curandState*, float, float); unsigned curand_poisson(curandState*, double);
 float2 curand_normal2(curandState*); float4 curand_normal4(curandState*); float4 curand_uniform4(curandState*);
+struct curandStateMtgp32 { unsigned __words[1024]; int __offset, __index; void* __kernel; }; typedef curandStateMtgp32 curandStateMtgp32_t;
+unsigned curand(curandStateMtgp32*); float curand_uniform(curandStateMtgp32*); double curand_uniform_double(curandStateMtgp32*); float curand_normal(curandStateMtgp32*); double curand_normal_double(curandStateMtgp32*); float curand_log_normal(curandStateMtgp32*, float, float); double curand_log_normal_double(curandStateMtgp32*, double, double); unsigned curand_poisson(curandStateMtgp32*, double);

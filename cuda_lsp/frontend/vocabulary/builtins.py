@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast, zero
+from cuda_lsp.frontend.lowering.build import binary, cast, element, zero
 from cuda_lsp.frontend.lowering.cursor_kinds import METHOD
 from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.places import (
@@ -23,7 +23,7 @@ from cuda_lsp.frontend.lowering.places import (
     is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
-from cuda_lsp.frontend.lowering.syntax import is_default
+from cuda_lsp.frontend.lowering.syntax import is_default, strip
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.lowering.whole_floats import of_both
 from cuda_lsp.frontend.tree import Declaration, Node
@@ -49,9 +49,11 @@ from cuda_lsp.ir.program import (
     Assign,
     Assume,
     AwaitCopies,
+    Axis,
     Barrier,
     BarrierScope,
     BinaryOp,
+    Builtin,
     CommitCopies,
     Const,
     Expr,
@@ -259,9 +261,15 @@ def _malloc(call: Call) -> Value:
     return AddressOf(array, Pointer())
 
 
+_OF_BLOCK = "curandStateMtgp32"
+"""The generator whose state a block shares."""
+
+
 def _random(call: Call) -> Value:
     """curand: reads and writes the generator's state."""
     low = call.low
+    if call.arguments and _is_shared_generator(call):
+        return _random_of_block(call)
     for node in call.arguments:
         info = type_of(low.ast, node)
         if info.is_pointer and info.target is not None:
@@ -278,6 +286,36 @@ def _random(call: Call) -> Value:
         else:
             expressions.discard(low, node)
     return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _is_shared_generator(call: Call) -> bool:
+    info = type_of(call.low.ast, strip(call.arguments[0]))
+    return info.target is not None and _OF_BLOCK in info.target.name
+
+
+def _random_of_block(call: Call) -> Value:
+    """A block's threads draw from one state together: each changes a word of its own, then all meet.
+
+    Source: cuRAND's ``curand(curandStateMtgp32_t*)``, which ends with ``__syncthreads()``.
+    """
+    low = call.low
+    place, _ = pointee_of(low, call.arguments[0])
+    for node in call.arguments[1:]:
+        expressions.discard(low, node)
+    site = low.site(call.node)
+    if isinstance(place, MemoryPlace):
+        word = element(place.pointer, cast(_thread_of_block(), INT64), UINT32.size)
+        low.emit(Load(None, word, UINT32, site))
+        low.emit(Store(word, low.unknown("generator state", UINT32), UINT32, site))
+    low.emit(Barrier(BarrierScope.BLOCK, site))
+    return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _thread_of_block() -> Expr:
+    x, y, z = (Builtin(axis, UINT32) for axis in (Axis.TID_X, Axis.TID_Y, Axis.TID_Z))
+    width, height = Builtin(Axis.BDIM_X, UINT32), Builtin(Axis.BDIM_Y, UINT32)
+    row = binary(BinaryOp.ADD, binary(BinaryOp.MUL, z, height), y)
+    return binary(BinaryOp.ADD, binary(BinaryOp.MUL, row, width), x)
 
 
 def _pipeline_wait(call: Call) -> Value:
@@ -383,8 +421,8 @@ def _rows() -> dict[str, Handler]:
     add("__isShared __isGlobal __isLocal __isConstant", _pure)
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
-        "curand_log_normal curand_poisson curand_normal2 curand_normal4 curand_uniform4 "
-        "curand_uniform2_double curand_normal2_double skipahead",
+        "curand_log_normal curand_log_normal_double curand_poisson curand_normal2 curand_normal4 "
+        "curand_uniform4 curand_uniform2_double curand_normal2_double skipahead",
         _random,
     )
     return table
