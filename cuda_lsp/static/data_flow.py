@@ -200,8 +200,28 @@ class DataFlow:
         return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
 
     def follows_itself(self, a: Accessed, b: Accessed) -> bool:
-        """One of them writes an array, plainly, where its own contents say, which change meanwhile."""
-        return any(x.mode is Mode.WRITE and bool(x.arrays & x.told) for x in (a, b))
+        """One of them writes an array, plainly, where its own contents say, which change meanwhile.
+
+        Not where other arrays lead there, and its own only choose how far to go: a list that a thread
+        shortens in place (``if (list[first[i] + k] != x) list[first[i] + m++] = …``).
+        """
+        return any(x.mode is Mode.WRITE and self._follows(x) for x in (a, b))
+
+    def _follows(self, x: Accessed) -> bool:
+        own = x.arrays & x.told
+        if not own or not self.arrays_in(x.told, self.told) - own:
+            return bool(own)
+        return bool(own & self.carried_by(x.pointer))
+
+    def carried_by(self, e: Expr) -> frozenset[Source]:
+        """What a value is made of: not what chose it, nor how often a loop changed it."""
+        return self._of(e, self._carried, lambda _: False)
+
+    @cached_property
+    def _carried(self) -> Sources:
+        table: dict[Var | Array, frozenset[Source]] = {}
+        _values(self, table, lambda e: self._of(e, table, lambda _: False), choices=False)
+        return table
 
     def into_cells(self, a: Accessed, b: Accessed) -> bool:
         """Floating-point data alone say where both are."""
@@ -238,9 +258,12 @@ def data_flow(kernel: ir.Kernel) -> DataFlow:
     return flow
 
 
-def _values(flow: DataFlow, table: Sources, of: Callable[[Expr], frozenset[Source]]) -> None:
-    rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)}
-    ways = _ways(flow)
+def _values(
+    flow: DataFlow, table: Sources, of: Callable[[Expr], frozenset[Source]], *, choices: bool = True
+) -> None:
+    """``choices``: what decides which of several values a variable has, and how often it changed, too."""
+    rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)} if choices else {}
+    ways = _ways(flow) if choices else {}
     changed = True
     while changed:
         changed = False

@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import assigned, children, expressions, stripped, subexpressions, variables
+from cuda_lsp.ir.walk import assigned, children, expressions, inside, stripped, subexpressions, variables
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, Source, data_flow
 from cuda_lsp.static.linear import linear
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.rows_by_ids import is_local, of_one_row
+from cuda_lsp.static.rows_of_themselves import of_themselves
 
 _SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
 _OF_IDS = 4
@@ -59,7 +60,8 @@ def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     if not of_one_row(flow, a, b, ids):
         return False
     named = not ids & bounding_arrays(flow.slice.kernel)  # what tells where rows begin and end names none
-    return (named and _scales(flow, place)) or (not ids & flow.rows and _adds(flow, a, ids))
+    alone = _scales(flow, place) or of_themselves(flow, place)
+    return (named and alone) or (not ids & flow.rows and _adds(flow, a, ids))
 
 
 def _led_by(flow: DataFlow, x: Accessed) -> frozenset[Source]:
@@ -87,7 +89,39 @@ def _adds(flow: DataFlow, a: Accessed, ids: frozenset[Array]) -> bool:
     led = any(flow.arrays_in(x.address) & of_row and not x.arrays & of_row for x in flow.accesses)
     if not led and not any(x.mode is Mode.READ and not x.arrays & ids for x in others):
         return False
-    return not any(flow.arrays_in(x.address) and not _also_put_back(flow, x, a) for x in others)
+    before = _before(flow, ids)
+    return not any(_led_apart(flow, x, before) and not _also_put_back(flow, x, a) for x in others)
+
+
+def _before(flow: DataFlow, ids: frozenset[Array]) -> frozenset[Array]:
+    """What leads to the ids themselves: ``id[list[first[i]]]`` stands where ``list`` and ``first`` say.
+
+    Of a thread that goes through a row's ids (``for (k = first[i]; k < first[i + 1]; k++) y[id[k]] += …``)
+    nothing does: these are edges.
+    """
+    found: frozenset[Array] = frozenset()
+    pending = frozenset[Array]() if _in_rounds(flow, ids) else ids
+    while pending:
+        to = [x for x in flow.accesses if x.arrays & pending]
+        pending = flow.arrays_in(frozenset(y for x in to for y in flow.carried_by(x.pointer))) - found - ids
+        found |= pending
+    return found
+
+
+def _in_rounds(flow: DataFlow, ids: frozenset[Array]) -> bool:
+    """They are read in a loop whose rounds contents of memory count."""
+    counted = [
+        x for x in flow.slice.statements if isinstance(x, ir.Loop) and flow.arrays_in(flow.of(x.condition))
+    ]
+    return any(
+        isinstance(s, ir.Load) and flow.slice.roots(s.pointer) & ids for x in counted for s in inside(x)
+    )
+
+
+def _led_apart(flow: DataFlow, x: Accessed, before: frozenset[Array]) -> bool:
+    """Other contents lead there than to the ids: it stands not beside them."""
+    apart = flow.arrays_in(x.address) - before
+    return bool(apart) and bool(flow.arrays_in(flow.carried_by(x.pointer)) - before)
 
 
 def _is_work_list(flow: DataFlow, a: Accessed, ids: frozenset[Array], of_row: frozenset[Array]) -> bool:

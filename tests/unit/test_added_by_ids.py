@@ -317,3 +317,64 @@ def test_rows_are_put_back_to_planes_of_one_allocation(offset: str) -> None:
 @pytest.mark.parametrize("y", ["p / 2", "id[i / 2]", "p % 64"])
 def test_rows_that_are_named_twice_meet_in_planes_too(y: str) -> None:
     assert Status.CONDITIONAL in of_planes(y=y)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[id[i]] = fmaxf(out[id[i]], 0.0f);",
+        "float4* r = (float4*)out; float4 v = r[id[i]]; float m = v.w; if (m > 0) { v.x /= m; v.y /= m; } r[id[i]] = v;",
+        "float* x = out + id[i] * 2; float s = x[0] * x[0] + x[1] * x[1]; x[0] /= s; x[1] /= s;",
+    ],
+)
+def test_rows_that_are_made_of_themselves_are_listed_once(body: str) -> None:
+    assert statuses(body) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[id[i]] = fminf(out[id[i]] + 1.0f, 255.0f);",
+        "float v = out[id[i]]; v += 2; if (v > n) v = n; out[id[i]] = v;",
+        "out[id[i]] = fmaxf(out[id[i]], (float)i);",
+        "float v = out[id[i]]; for (int k = 0; k < 3; ++k) v += 1; out[id[i]] = v;",
+    ],
+)
+def test_a_step_counts_and_so_does_what_a_thread_brings(body: str) -> None:
+    assert Status.CONDITIONAL in statuses(body)
+
+
+SEGMENTS = (
+    "float* out, const int* id, const float* in, const int* list, const int* first, const int* last, int n"
+)
+
+
+def in_segments(body: str) -> set[Status]:
+    text = (
+        f"__global__ void k({SEGMENTS}) {{\n"
+        f"  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) {{ {body} }}\n"
+        "}\n"
+        "void go(float* out, int* id, float* in, int* list, int* first, int* last, int n)"
+        " { k<<<32, 256>>>(out, id, in, list, first, last, n); }\n"
+    )
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors
+    return {f.status for f in report.findings if f.kind}
+
+
+SUM = "int b = first[i], e = last[i]; float v = 0; for (int k = b; k < e; ++k) v += in[list[k]];"
+
+
+def test_a_segment_is_added_to_the_one_row_that_its_first_element_names() -> None:
+    assert in_segments(f"{SUM} out[id[list[b]]] += v;") == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int b = first[i], e = last[i]; for (int k = b; k < e; ++k) out[id[k]] += in[k];",
+        "int e = list[i]; out[id[e]] += in[first[e]];",
+    ],
+)
+def test_edges_of_a_list_meet_at_their_ends(body: str) -> None:
+    assert Status.CONDITIONAL in in_segments(body)

@@ -46,6 +46,9 @@ def test_what_changes_while_it_is_read_keeps_no_threads_apart(body: str) -> None
         "int i = blockIdx.x * 64 + threadIdx.x; int a = p[i]; while (p[a] != a) a = p[a]; out[i] = a;",
         "int2 v = e[blockIdx.x * 64 + threadIdx.x]; atomicMin(&out[max(v.x, v.y)], min(v.x, v.y));",
         "int i = blockIdx.x * 64 + threadIdx.x; out[i] = to[to[i]];",
+        # a list that its own thread shortens in place
+        "int i = blockIdx.x * 64 + threadIdx.x, f = p[i], m = 0; for (int k = 0; k < out[i]; ++k) {"
+        " int c = to[f + k]; if (c != e[i].x) { if (m != k) to[f + m] = c; ++m; } }",
     ],
 )
 def test_what_the_host_keeps_apart_is_not_accused(body: str) -> None:
