@@ -323,7 +323,8 @@ def test_rows_that_are_named_twice_meet_in_planes_too(y: str) -> None:
     "body",
     [
         "out[id[i]] = fmaxf(out[id[i]], 0.0f);",
-        "float4* r = (float4*)out; float4 v = r[id[i]]; float m = v.w; if (m > 0) { v.x /= m; v.y /= m; } r[id[i]] = v;",
+        "float4* r = (float4*)out; float4 v = r[id[i]]; float m = v.w;"
+        " if (m > 0) { v.x /= m; v.y /= m; } r[id[i]] = v;",
         "float* x = out + id[i] * 2; float s = x[0] * x[0] + x[1] * x[1]; x[0] /= s; x[1] /= s;",
     ],
 )

@@ -1,4 +1,4 @@
-"""cuRAND's Mersenne Twister: the threads of a block draw from one state together, and wait for one another."""
+"""cuRAND's Mersenne Twister: a block's threads draw from one state together, and wait for one another."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from cuda_lsp.model import Code, KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
+PARAMETERS = "curandStateMtgp32* s, const curandStateMtgp32* from, float* o, int n"
+
+
 def report_of(body: str) -> KernelReport:
     text = (
         "#include <curand_kernel.h>\n"
-        f"__global__ void k(curandStateMtgp32* s, const curandStateMtgp32* from, float* o, int n) {{ {body} }}\n"
+        f"__global__ void k({PARAMETERS}) {{ {body} }}\n"
         "void run(curandStateMtgp32* s, float* o, int n) { k<<<64, 256>>>(s, s + 64, o, n); }\n"
     )
     report = check_text(Path("k.cu"), text)
@@ -25,7 +28,7 @@ def report_of(body: str) -> KernelReport:
     "body",
     [
         "o[blockIdx.x * 256 + threadIdx.x] = curand_uniform(&s[blockIdx.x]);",
-        "for (int i = 0; i < n; ++i) o[i * 16384 + blockIdx.x * 256 + threadIdx.x] = curand_normal(s + blockIdx.x);",
+        "for (int i = 0; i < n; ++i) o[i * 16384 + blockIdx.x * 256 + threadIdx.x] = curand(s + blockIdx.x);",
         "if (threadIdx.x == 0) s[blockIdx.x] = from[blockIdx.x]; __syncthreads(); curand(&s[blockIdx.x]);",
     ],
 )
