@@ -24,9 +24,10 @@ MOST_ROUNDS, MOST_BLOCKS, MOST_ELEMENTS = 100, 3, 20_000
 EVERY_ROUND = "by the grid"
 
 FLAT = (
-    "i * {p} + r", "r * {p} + i", "i / {p} * {p} * {q} + r * {p} + i % {p}", "i + r * {p} * {q}",
-    "i * 4 + r", "(i / {p} * {q} + r) * {p} + i % {p}", "i * {c} + r", "r * 256 + i", "i % {p} * {q} + r", "i + r",
-    "i % {p} + r * {p}", "i / {p} * {q} + r", "(i + r) % {p}", "i / 32 * {p} + i % 32 + 32 * r", "r",
+    "i * {p} + r", "r * {p} + i", "i / {p} * {p} * {q} + r * {p} + i % {p}",
+    "i + r * {p} * {q}",
+    "i * 4 + r", "(i / {p} * {q} + r) * {p} + i % {p}", "i * {c} + r", "r * 256 + i", "i % {p} * {q} + r",
+    "i + r", "i % {p} + r * {p}", "i / {p} * {q} + r", "(i + r) % {p}", "i / 32 * {p} + i % 32 + 32 * r", "r",
     "i / 32 * {p} + i % 32", "r / {p} * {q} + r % {p}", "r + {p}", "i * ({p} + {c}) + r",
     "(i * {p} + r) * {q} + {c}",
 )  # fmt: skip
@@ -48,7 +49,7 @@ PLANE_GUARDS = (
 
 @frozen
 class Rows:
-    """One kernel: where it writes, and reads before that; which threads do, in which rounds, in which grid."""
+    """One kernel: where it writes, and reads before that; who does, in which rounds, in which grid."""
 
     plane: bool
     writes: tuple[str, ...]

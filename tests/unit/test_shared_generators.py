@@ -9,7 +9,6 @@ import pytest
 from cuda_lsp.model import Code, KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
-
 PARAMETERS = "curandStateMtgp32* s, const curandStateMtgp32* from, float* o, int n"
 
 
