@@ -121,3 +121,34 @@ def test_a_header_that_is_there_is_the_one(tmp_path: Path) -> None:
         },
     )
     assert verdict(root / "src/sum.cu") is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"CMakeLists.txt": 'set(MINE_LANES 64 CACHE INTERNAL "lanes (of a block)")\n'}, Verdict.RACE_FREE),
+        (
+            {"CMakeLists.txt": "", "cmake/SetupCUDA.cmake": 'set(MINE_LANES "32" CACHE STRING "lanes")\n'},
+            Verdict.RACY,
+        ),
+        (
+            {"CMakeLists.txt": "set(MINE_LANES 64)\n", "cmake/SetupHIP.cmake": "set(MINE_LANES 32)\n"},
+            Verdict.RACE_FREE,
+        ),
+    ],
+)
+def test_values_may_be_kept_in_the_cache_and_are_those_for_cuda(
+    tmp_path: Path, files: dict[str, str], wanted: Verdict
+) -> None:
+    template = "#cmakedefine MINE_LANES @MINE_LANES@\n#define LANES MINE_LANES\n"
+    files = {**files, "CMakeLists.txt": files["CMakeLists.txt"] + CONFIGURE}
+    root = project(tmp_path, {**files, "cmake/config.h.in": template, "src/sum.cu": SUM})
+    assert verdict(root / "src/sum.cu") is wanted
+
+
+@pytest.mark.parametrize(("default", "wanted"), [("ON", Verdict.RACE_FREE), ("OFF", Verdict.RACY)])
+def test_an_option_is_as_it_is_by_default(tmp_path: Path, default: str, wanted: Verdict) -> None:
+    template = "#cmakedefine WIDE\n#ifdef WIDE\n#define LANES 64\n#else\n#define LANES 32\n#endif\n"
+    text = f'option(WIDE "blocks of two warps" {default})\n{CONFIGURE}'
+    root = project(tmp_path, {"CMakeLists.txt": text, "cmake/config.h.in": template, "src/sum.cu": SUM})
+    assert verdict(root / "src/sum.cu") is wanted

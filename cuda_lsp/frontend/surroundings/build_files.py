@@ -81,12 +81,17 @@ def _one_case(text: str) -> str:
 def _chosen(branches: Sequence[str]) -> str:
     """The one that speaks of CUDA most, and least of other platforms; of several the first. "": none."""
     condition, _, body = branches[0].partition("\n")
-    asked = _is_of_cuda(condition) * (-1 if _NEGATED.match(condition) else 1)
-    scores = [asked + _is_of_cuda(body), *(_is_of_cuda(branch) - asked for branch in branches[1:]), -asked]
+    asked = speaks_of_cuda(condition) * (-1 if _NEGATED.match(condition) else 1)
+    scores = [
+        asked + speaks_of_cuda(body),
+        *(speaks_of_cuda(branch) - asked for branch in branches[1:]),
+        -asked,
+    ]
     return (*branches, "")[scores.index(max(scores))]
 
 
-def _is_of_cuda(text: str) -> int:
+def speaks_of_cuda(text: str) -> int:
+    """How often a text names CUDA, less how often it names another platform."""
     return len(_OF_CUDA.findall(text)) - len(_OF_OTHERS.findall(text))
 
 

@@ -15,13 +15,19 @@ from pathlib import Path, PurePosixPath
 from attrs import frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend.surroundings.build_files import speaks_of_cuda
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
 _MAX_FOLDERS = 5000
 _MAX_BYTES = 1 << 20
 _FOLDER = ".cuda-lsp-made"
 _CONFIGURED = re.compile(r'\bconfigure_file\s*\(\s*"?([^\s"()]+)"?\s+"?([^\s"()]+)"?', re.I)
-_SET = re.compile(r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?\s*\)', re.I | re.M)
+_SET = re.compile(
+    r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?(?:\s+CACHE\s(?:[^()"]|"[^"]{0,400}"){0,80})?\s*\)', re.I | re.M
+)
+_OPTION = re.compile(r'^[ \t]*option\s*\(\s*(\w+)\s+"[^"]{0,200}"\s+(ON|OFF)\s*\)', re.I | re.M)
+_FALSE = re.compile(r"0|OFF|NO|N|FALSE|IGNORE|(?:.*-)?NOTFOUND", re.I)
+"""Source: CMake's manual, ``if()``, "Condition Syntax"."""
 _COMMENT = re.compile(r"#[^\n]*")
 _PLACE = re.compile(r"@(\w+)@|\$\{(\w+)\}")
 _SWITCH = re.compile(r"^([ \t]*#[ \t]*)cmakedefine(01)?[ \t]+(\w+)([^\n]*)", re.M)
@@ -86,7 +92,7 @@ def _configured(root: Path) -> tuple[tuple[_Template, ...], dict[str, str | None
             text = _COMMENT.sub("", files.read_text(file, _MAX_BYTES))
         except OSError:
             continue
-        for name, value in _SET.findall(text):
+        for name, value in (*_SET.findall(text), *_OPTION.findall(text)):
             values[name] = value if values.get(name, value) == value else None
         for source, made in _CONFIGURED.findall(text):
             template = _source(_told(source), file, root)
@@ -100,7 +106,12 @@ def _build_files(root: Path) -> Iterator[Path]:
         if count >= _MAX_FOLDERS:
             return
         below[:] = sorted(name for name in below if not name.startswith("."))
-        yield from (Path(folder, n) for n in names if n == "CMakeLists.txt" or n.endswith(".cmake"))
+        yield from (Path(folder, n) for n in names if _is_of_a_build(n))
+
+
+def _is_of_a_build(name: str) -> bool:
+    """A file of CMake; not one that sets up another platform (``SetupHIP.cmake``)."""
+    return name == "CMakeLists.txt" or (name.endswith(".cmake") and speaks_of_cuda(name) >= 0)
 
 
 def _told(path: str) -> PurePosixPath:
@@ -123,7 +134,7 @@ def _filled_in(template: str, values: dict[str, str | None]) -> str:
     """What a build makes of a template; switches of which nothing is known are off."""
 
     def switched(match: re.Match[str]) -> str:
-        is_on = (values.get(match[3]) or "OFF").upper() in ("1", "ON", "YES", "TRUE", "Y")
+        is_on = not _FALSE.fullmatch(values.get(match[3]) or "OFF")
         if match[2]:
             return f"{match[1]}define {match[3]} {int(is_on)}"
         return f"{match[1]}define {match[3]}{match[4]}" if is_on else ""
