@@ -137,3 +137,65 @@ def test_a_number_that_is_cut_down_says_nothing_of_the_grid(number: str, free: b
     void f(int* out, int n) {{ k<<<n, 64>>>(out, n); }}"""
     (kernel,) = check_text(Path("k.cu"), text).kernels
     assert (kernel.verdict is Verdict.RACE_FREE) is free
+
+
+SHAPE = """dim3 shape(int n, const char* by, dim3 block) {
+  int blocks = 0, threads = block.x * block.y * block.z;
+  if (by[0] == 't') { blocks = (n + threads - 1) / threads; } else { blocks = n; }
+  dim3 grid = flat(blocks);
+  return grid;
+}
+"""
+FLAT = "dim3 flat(int x) { dim3 d(x); return d; }\ndim3 flat(int x, int y) { return dim3(x, y); }\n"
+
+
+def axes(text: str) -> tuple[int | None, ...]:
+    (site,) = find_launches(Path("a.cu"), text)
+    return site.grid_axes
+
+
+@pytest.mark.parametrize(
+    ("functions", "grid", "told"),
+    [
+        (FLAT + SHAPE, 'shape(n, "threads", b)', (None, 1, 1)),
+        (FLAT, "flat(n, 3)", (None, 3, 1)),
+        (FLAT, "flat(7)", (7, 1, 1)),
+        ("dim3 odd(int n) { dim3 d(n); if (n > 9) d.y = 2; return d; }", "odd(n)", (None, None, 1)),
+        ("dim3 far(int n);", "far(n)", (None, None, None)),
+        (
+            "dim3 two(int n) { return dim3(n, 2); } dim3 two(long n) { return dim3(n, 3); }",
+            "two(n)",
+            (None,) * 3,
+        ),
+    ],
+)
+def test_axes_that_a_function_returns_are_known_one_by_one(
+    functions: str, grid: str, told: tuple[int | None, ...]
+) -> None:
+    host = f"void f(float *a, int n) {{ dim3 b(128); dim3 g = {grid}; k<<<g, b>>>(a, n); }}"
+    assert axes(f"{functions}\n{host}") == told
+
+
+def test_a_grid_that_a_function_makes_of_an_argument_follows_it() -> None:
+    text = "dim3 of(int n, int by) { int blocks = (n + by - 1) / by; return dim3(blocks); }\n"
+    host = "void f(float *a, int n) { dim3 g = of(n, 64); k<<<g, 64>>>(a, n); }"
+    assert conditions(text + host) == {("gridDim.x == (#1 + 63) / 64",)}
+
+
+@pytest.mark.parametrize(
+    ("type", "told"),
+    [
+        ("typedef int Index;", (4, 1, 1)),
+        ("using Index = std::size_t;", (4, 1, 1)),
+        ("#ifdef BIG\ntypedef long long Index;\n#else\ntypedef int Index;\n#endif", (4, 1, 1)),
+        ("typedef int Small;\ntypedef Small Index;", (4, 1, 1)),
+        ("typedef char Index;", (None, 1, 1)),
+        ("typedef float Index;", (None, 1, 1)),
+        ("typedef int Index;\nusing Index = double;", (None, 1, 1)),
+        ("", (None, 1, 1)),
+    ],
+)
+def test_names_for_integers_are_integers(type: str, told: tuple[int | None, ...]) -> None:
+    body = "Index each = 64, all = 4 * each; Index more = all / each; k<<<dim3(more, 1), 64>>>(a);"
+    host = f"void f(float *a) {{ {body} }}"
+    assert axes(f"{type}\n{host}") == told

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
@@ -21,6 +21,10 @@ _INTEGER_TYPES = (
 )
 _INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?:const\s|constexpr\s)?(?=\w+\s?[=({{,;])")
 _IS_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\b(?!\s?[*<])")
+_WIDE_INTEGER = re.compile(
+    r"(?:(?:const|unsigned|signed|long|std\s?::)\s?){0,4}"
+    r"(?:unsigned|signed|int|long|size_t|ptrdiff_t|uint|ulong|u?int(?:32|64)_t)"
+)
 _DECLARATOR = re.compile(r"\s?\b(\w+)\s?(?:([=({])|(?=[,;]))")
 _BRACKET_OR_END = re.compile(r"[][(){},;]")
 _LONGEST_INITIALISER = 200
@@ -35,6 +39,7 @@ _NO_TYPE = re.compile(
     r"return|else|using|typedef|delete|new|throw|goto|case|namespace|do|dim3|u?int3|auto|const|constexpr|static"
     r"|struct|class|enum|typename|template"
 )
+_ONE_TYPE = re.compile(r"[(,]\s?(?:const\s)?([A-Za-z_]\w*)\s(?:const\s)?\Z")
 _UNNAMED = re.compile(r"\b(?:namespace\s?|inline\snamespace\s\w+\s?)\Z")
 _ENUM = re.compile(r"\benum\b[^;{}()]{0,200}\Z")
 _PARAMETER = re.compile(
@@ -69,7 +74,8 @@ class Definition:
     """``text`` None: a parameter, or something else without a known value. ``end``: where its scope ends.
 
     ``writes``: how many ``=`` the definition itself contains. ``scalar``: it is an integer, and no ``dim3``.
-    ``doubt``: no definition, but a place behind which nobody knows which one holds.
+    ``doubt``: no definition, but a place behind which nobody knows which one holds. ``of_type``: a name of a
+    type that may stand for an integer; then its value is ``said``.
     """
 
     position: int
@@ -78,6 +84,8 @@ class Definition:
     writes: int = 0
     scalar: bool = False
     doubt: bool = False
+    of_type: str = ""
+    said: str | None = None
 
 
 class Definitions:
@@ -121,6 +129,28 @@ def definitions_of(text: HostText, doubtful: Sequence[tuple[int, int]] = ()) -> 
     for name, definition in (*_integers(text), *_parameters(text), *_dims(text), *_others(text)):
         found.setdefault(name, []).append(definition)
     return {name: Definitions(_doubted(each, doubtful)) for name, each in found.items()}
+
+
+def is_integer(type: str) -> bool:
+    """Whether it is a type of integers, of 32 bits or more: what is computed keeps its value in it."""
+    return _WIDE_INTEGER.fullmatch(type) is not None
+
+
+def with_integers(
+    found: Mapping[str, Definitions], is_integer: Callable[[str], bool]
+) -> dict[str, Definitions]:
+    """The same where some names of types stand for integers (``typedef int Index;``)."""
+    return {
+        name: Definitions([_as_integer(d) if d.of_type and is_integer(d.of_type) else d for d in known.all])
+        if any(d.of_type for d in known.all)
+        else known
+        for name, known in found.items()
+    }
+
+
+def _as_integer(definition: Definition) -> Definition:
+    text = definition.said if definition.text is None else definition.text
+    return evolve(definition, text=text, scalar=True, of_type="", said=None)
 
 
 def writes_of(plain: str) -> dict[str, list[Write]]:
@@ -212,9 +242,12 @@ def _parameters(text: HostText) -> Iterator[tuple[str, Definition]]:
     for pattern in (_PARAMETER, _TEMPLATE_PARAMETER):
         for match in pattern.finditer(text.plain):
             position, writes = match.start(1), int(match.re is _PARAMETER and match[2] is not None)
-            scalar = _IS_INTEGER.search(match[0][: position - match.start()]) is not None
+            written = match[0][: position - match.start()]
+            scalar = _IS_INTEGER.search(written) is not None
             end = text.braces.parameter_end(position)
-            yield match[1], Definition(position, end, None, writes, scalar=scalar)
+            of = _ONE_TYPE.search(written)
+            named = of[1] if of is not None and not scalar and not _NO_TYPE.fullmatch(of[1]) else ""
+            yield match[1], Definition(position, end, None, writes, scalar=scalar, of_type=named)
 
 
 def _dims(text: HostText) -> Iterator[tuple[str, Definition]]:
@@ -232,13 +265,21 @@ def _dims(text: HostText) -> Iterator[tuple[str, Definition]]:
 def _others(text: HostText) -> Iterator[tuple[str, Definition]]:
     """Variables of types that nobody knows here (``const IdType length = high - low;``).
 
-    Without a value, unless that is a number as it stands: any type of numbers has it.
+    Without a value, unless that is a number as it stands: any type of numbers has it. What is ``said`` is
+    the value where the type turns out to be one of integers.
     """
     for match in _OTHER.finditer(text.plain):
         if not _NO_TYPE.fullmatch(match[1]) and not _IS_INTEGER.search(match[1]):
             literal = _LITERAL.match(text.plain, match.end())
             value, end = literal[1] if literal else None, _scope_end(text, match.start(2))
-            yield match[2], Definition(match.start(2), end, value, 1, scalar=literal is not None)
+            scalar = literal is not None
+            for name, at, said, writes in _declarators(text.plain, match.start(2)):
+                first = at == match.start(2)
+                held = value if first else None
+                yield (
+                    name,
+                    Definition(at, end, held, writes, scalar=scalar and first, of_type=match[1], said=said),
+                )
 
 
 def _scope_end(text: HostText, position: int) -> int:

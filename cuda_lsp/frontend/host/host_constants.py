@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 
 from cuda_lsp.frontend.host.called_macros import (
     Macro,
@@ -22,10 +23,12 @@ from cuda_lsp.frontend.host.class_types import Alias, ClassTemplate, ClassTypes,
 from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
     in_namespaces_only,
+    is_integer,
     scope_of,
+    with_integers,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunction
-from cuda_lsp.frontend.host.host_run import Budget, left, returned, state_at
+from cuda_lsp.frontend.host.host_run import Budget, left, returned, returned_axes, state_at
 from cuda_lsp.frontend.host.known_values import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -44,6 +47,7 @@ from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, Extents
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
+_WHOLE_CALL = re.compile(r"\A(?:\w{1,80}::){0,6}(\w{1,80})\s?\((.*)\)\Z", re.S)
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _TAKES = re.compile(r"\b([A-Za-z_]\w*)\s?(?:<[\w\s,:]*>)?\s?\(")
 _READ_ONLY = frozenset({"if", "while", "for", "switch", "return", "sizeof", "dim3", "min", "max"})
@@ -94,6 +98,7 @@ class HostConstants(Reaching):
         self.members: Members = _no_members
         self.tables = text.kept(Tables)
         self.types = text.kept(ClassTypes)
+        self._definitions = with_integers(self._definitions, cache(self._is_integer_type))
         self._macros = text.kept(_macros_of)
         self._called = text.kept(_called_macros_of)
 
@@ -282,6 +287,14 @@ class HostConstants(Reaching):
         """What the files say that a name of a type stands for."""
         return [(file, alias) for file in (self, *self._headers) for alias in file.types.aliases(name)]
 
+    def _is_integer_type(self, name: str, depth: int = _DEPTH) -> bool:
+        """Whether all that a name stands for are integers, whichever of them the build chooses."""
+        known = self._stands_for(name) if depth else ()
+        return bool(known) and all(
+            is_integer(alias.target) or file._is_integer_type(alias.target, depth - 1)
+            for file, alias in known
+        )
+
     def _of_instance(self, type: str, name: str, before: int, depth: int) -> int:
         """``Type::name`` of what is, or stands for, an instance of a class template. Raises NotConstant."""
         made = instance(type)
@@ -372,14 +385,9 @@ class HostConstants(Reaching):
                 lambda name: file._lookup(name, len(file._plain), depth - 1),
                 lambda name, values: file._returned(name, values, 0, depth - 1),
             )
-        found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
-        if not found and not macros:
+        if not macros and not any(any(f.functions.named(name)) for f in (self, *self._headers)):
             return by_its_name(name, values)
-        found = [(f, function) for f, function in found if function.takes(len(values))]
-        # a unit that is read from one of its headers is among what is around it, too
-        if len({f._plain[function.begin : function.end] for f, function in found}) != 1:
-            raise NotConstant(name)
-        file, function = found[0]
+        file, function = self._one_function(name, len(values))
         left_out = function.parameters[len(values) :]
         values = [*values, *(file._integer(text, function.opening, depth - 1) for _, text in left_out)]
         body = _RETURNS.match(file._plain[function.body : function.end + 1])
@@ -511,8 +519,42 @@ class HostConstants(Reaching):
         if text.isidentifier() and text not in self._macros:
             return self._named(text, before, depth)
         value = _extent(self._integer(text, before, depth))
+        if value is None and depth:
+            with suppress(NotConstant, RecursionError):
+                return self._extents_of_call(text, before, depth - 1)
         flat = value is not None or _ARITHMETIC.search(text) is not None  # dim3 has no arithmetic
         return (value, 1, 1) if flat else UNKNOWN
+
+    def _extents_of_call(self, text: str, before: int, depth: int) -> Extents:
+        """Those that a function with one body returns: of ``dim3 g(blocks(n)); return g;`` two are known.
+
+        Raises NotConstant.
+        """
+        call = _WHOLE_CALL.match(text)
+        if call is None or not is_one_parenthesis(text[call.start(2) - 1 :]):
+            raise NotConstant(text)
+        arguments = split_arguments(call[2]) if call[2].strip() else []
+        file, function = self._one_function(call[1], len(arguments))
+        told: dict[Key, int | Extents] = {}
+        for (parameter, _), argument in zip(function.parameters, arguments, strict=False):
+            key, value = file.declared(parameter, function.body + 1), self._integer(argument, before, depth)
+            if key is not None and self.is_dim(argument.strip(), before):
+                told[key] = self._extents(argument, before, depth)
+            elif key is not None and value is not None:
+                told[key] = value
+        with file._on_a_way(Given(told)), file._runs(function):
+            made = returned_axes(file, function, file._given)
+        x, y, z = (_extent(axis) if isinstance(axis, int) else None for axis in made)
+        return x, y, z
+
+    def _one_function(self, name: str, count: int) -> tuple[HostConstants, HostFunction]:
+        """The one that takes so many arguments, and where it is. Raises NotConstant."""
+        found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
+        found = [(f, function) for f, function in found if function.takes(count)]
+        # a unit that is read from one of its headers is among what is around it, too
+        if len({f._plain[function.begin : function.end] for f, function in found}) != 1:
+            raise NotConstant(name)
+        return found[0]
 
     def _named(self, name: str, before: int, depth: int) -> Extents:
         definition = self._visible(name, before)

@@ -128,11 +128,22 @@ def state_at(of: Evaluator, function: HostFunction, at: int, given: Given) -> St
 
 def returned(of: Evaluator, function: HostFunction, given: Given) -> int | Unknown:
     """What the function returns where its parameters are ``given``. Raises NotConstant."""
+    end, state = _ended(of, function, given)
+    return of.number(end.text, end.place, state)
+
+
+def returned_axes(of: Evaluator, function: HostFunction, given: Given) -> Axes:
+    """The extents that the function returns where its parameters are ``given``. Raises NotConstant."""
+    end, state = _ended(of, function, given)
+    return of.axes(end.text, end.place, state)
+
+
+def _ended(of: Evaluator, function: HostFunction, given: Given) -> tuple[_Returns, State]:
     run = _Run(of, Statements(of.text), -1, given)
     try:
         run.function(function)
     except _Returns as end:
-        return of.number(end.text, end.place, run.state)
+        return end, run.state
     except (_Leaves, *_CANNOT):
         pass
     raise NotConstant(function.name)

@@ -23,10 +23,11 @@ _MAX_BYTES = 1 << 20
 _FOLDER = ".cuda-lsp-made"
 _CONFIGURED = re.compile(r'\bconfigure_file\s*\(\s*"?([^\s"()]+)"?\s+"?([^\s"()]+)"?', re.I)
 _SET = re.compile(
-    r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?(?:\s+CACHE\s(?:[^()"]|"[^"]{0,400}"){0,80})?\s*\)', re.I | re.M
+    r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?(?:\s+CACHE\s(?:[^()"]|"[^"]{0,400}"){0,80})?\s*\)',
+    re.I | re.M,
 )
 _OPTION = re.compile(r'^[ \t]*option\s*\(\s*(\w+)\s+"[^"]{0,200}"\s+(ON|OFF)\s*\)', re.I | re.M)
-_FALSE = re.compile(r"0|OFF|NO|N|FALSE|IGNORE|(?:.*-)?NOTFOUND", re.I)
+_FALSE = re.compile(r"0|OFF|NO|N|FALSE|IGNORE|NOTFOUND|(?<![\w.+-])[\w.+-]{1,60}-NOTFOUND", re.I)
 """Source: CMake's manual, ``if()``, "Condition Syntax"."""
 _COMMENT = re.compile(r"#[^\n]*")
 _PLACE = re.compile(r"@(\w+)@|\$\{(\w+)\}")
