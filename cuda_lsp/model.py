@@ -156,6 +156,19 @@ Extents = tuple[int | None, int | None, int | None]
 """Extents of a grid by axis (x, y, z); None where the source does not tell."""
 
 
+_APART = "elsewhere: "
+
+
+def apart(pointer: str) -> str:
+    """The parameter that is 1 at launches which point a pointer to an object of its own."""
+    return f"{_APART}{pointer}"
+
+
+def is_apart(name: str) -> bool:
+    """Whether a name is one of these, which no source has."""
+    return name.startswith(_APART)
+
+
 @frozen
 class LaunchConfig:
     """A launch: block and grid extents, dynamic shared memory, constant scalar arguments.

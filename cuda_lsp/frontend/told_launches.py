@@ -18,11 +18,12 @@ from cuda_lsp.frontend.host.launch_facts import (
     launches_for,
     launches_outside,
     unread_launch,
+    with_own_buffers,
 )
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.ir.program import Expr, Kernel
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, apart
 
 
 def with_launches(
@@ -37,6 +38,8 @@ def with_launches(
     grid, arguments = common_facts(source, sites)
     known = (*launches_for(source, here, directive), *launches_outside(source, elsewhere, directive))
     launches = _best_told(known)
+    separate = [name for name in kernel.behind if any(v.name == apart(name) for v in kernel.params)]
+    launches = with_own_buffers(source, sites, launches, separate) if separate else launches
     in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
     return evolve(
         kernel,

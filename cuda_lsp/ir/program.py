@@ -677,8 +677,8 @@ class Kernel:
     running sums of another one, by name.
     ``unread``: a launch in the source of which nobody knows the block.
     ``enumerated``: the values that a parameter of an enumeration takes.
-    ``behind``: pointer parameters that every launch points into an earlier one's buffer: its name, and how
-    many bytes further on.
+    ``behind``: pointer parameters that launches point into an earlier one's buffer: its name, and how many
+    bytes further on; where some point elsewhere, a parameter of its own (``apart``) tells which do.
     ``said``: conditions that hold at single launches, by their place and block, besides those of
     ``directives``. ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on. ``valued``: floating-point values are followed, as expressions that nobody

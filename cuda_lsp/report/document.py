@@ -19,6 +19,7 @@ from cuda_lsp.model import (
     Position,
     SourceRange,
     Witness,
+    is_apart,
 )
 from cuda_lsp.report.defects import defects
 
@@ -70,7 +71,7 @@ def _launch(launch: LaunchConfig) -> Json:
         "dynamic_shared": launch.dynamic_shared,
         "source": launch.source.value,
         "assumed": launch.assumed,
-        "arguments": dict(launch.arguments),
+        "arguments": {name: value for name, value in launch.arguments.items() if not is_apart(name)},
     }
 
 

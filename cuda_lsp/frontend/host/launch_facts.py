@@ -26,7 +26,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds, RunningSum
 from cuda_lsp.ir.types import Int, Type
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, ToolError, apart
 
 _CLUSTER = re.compile(rb"__cluster_dims__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
@@ -95,22 +95,46 @@ def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim
 def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
     """Parameters that some launch points into the buffer of an earlier one.
 
-    Where launches disagree, how far behind is unknown.
+    Where launches disagree, how far behind is unknown; where some point elsewhere, each has its own word.
     """
-    names = kernel.parameters
     found: dict[str, SharedBuffer] = {}
-    for site in _sites_of(kernel, sites):
-        told = [(f"#{position}", shared) for position, shared in site.shared.items()]
-        told += [(f"#{i}.{name}", shared) for (i, name), shared in site.shared_fields.items()]
-        for place, shared in told:
-            name = named(place, names)
-            if not isinstance(name, str) or any(p >= len(names) for p in site.arguments):
-                continue
-            here = shared.named(names)
-            known = found.setdefault(name, here)
-            if known != here:
-                found[name] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
-    return found
+    own = _sites_of(kernel, sites)
+    told = [_shared_at(kernel, site) for site in own]
+    for name, here in (pair for shared in told for pair in shared.items()):
+        known = found.setdefault(name, here)
+        if known != here:
+            found[name] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
+    return {
+        name: evolve(shared, by_launch=shared.offset is not None and any(name not in here for here in told))
+        for name, shared in found.items()
+    }
+
+
+def _shared_at(kernel: KernelSource, site: LaunchSite) -> dict[str, SharedBuffer]:
+    """The same of one launch."""
+    names = kernel.parameters
+    if any(p >= len(names) for p in site.arguments):
+        return {}
+    told = [(f"#{position}", shared) for position, shared in site.shared.items()]
+    told += [(f"#{i}.{name}", shared) for (i, name), shared in site.shared_fields.items()]
+    placed = ((named(place, names), shared.named(names)) for place, shared in told)
+    return {name: shared for name, shared in placed if isinstance(name, str)}
+
+
+def with_own_buffers(
+    kernel: KernelSource, sites: Iterable[LaunchSite], launches: Sequence[LaunchConfig], names: Iterable[str]
+) -> tuple[LaunchConfig, ...]:
+    """What ``names``, pointers that some launches point into an earlier one's buffer, are at each launch.
+
+    As the argument ``apart``: 0 in that buffer, as where nothing tells; 1 in one of their own.
+    """
+    told = [(site.site, _shared_at(kernel, site)) for site in _sites_of(kernel, sites)]
+    found: list[LaunchConfig] = []
+    for launch in launches:
+        here = [shared for place, shared in told if place is not None and place == launch.site]
+        own = {apart(name): int(bool(here) and all(name not in s for s in here)) for name in names}
+        found.append(evolve(launch, arguments={**launch.arguments, **own}))
+    return tuple(found)
 
 
 PassedPlace = tuple[str, str | int | None]

@@ -69,7 +69,7 @@ class SharedBuffer:
 
     ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation; or of sizes,
     where the elements are of another type than those of the earlier one. ``unit``: what is counted, in
-    bytes; None: elements of the pointer's own.
+    bytes; None: elements of the pointer's own. ``by_launch``: other launches point elsewhere.
     In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets; ``#2.n``: a field of a
     record), later by name.
     """
@@ -78,6 +78,7 @@ class SharedBuffer:
     offset: Formula | None = 0
     pieces: bool = False
     unit: int | None = None
+    by_launch: bool = False
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""

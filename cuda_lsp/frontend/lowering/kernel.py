@@ -29,6 +29,7 @@ from cuda_lsp.frontend.lowering.statements import not_compiled, statement
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
 from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
+    STRETCH,
     AddressOf,
     Array,
     Assign,
@@ -54,7 +55,7 @@ from cuda_lsp.ir.walk import (
     walk,
     written_arrays,
 )
-from cuda_lsp.model import Site, SourceRange, Space
+from cuda_lsp.model import Site, SourceRange, Space, apart
 
 
 def lower_kernel(
@@ -246,9 +247,9 @@ def _unwritten(low: Lowering) -> None:
 
 
 def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:
-    """A pointer parameter that every launch points into an earlier one's buffer, so many elements behind.
+    """A pointer parameter that launches point into an earlier one's buffer, so many elements behind.
 
-    Of a record the fields.
+    Of a record the fields. Launches that point it elsewhere say so by a parameter of its own.
     """
     if isinstance(place, RecordPlace):
         for field in info.fields:
@@ -268,6 +269,10 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
         return place
     low.arrays[f"parameter {name}"] = anchor
     moved = binary(BinaryOp.MUL, elements, const(shared.unit or max(1, size), INT64))
+    if shared.by_launch:
+        elsewhere = low.var(apart(name), INT64)
+        low.late_parameters.append(elsewhere)
+        moved = binary(BinaryOp.ADD, moved, binary(BinaryOp.MUL, elsewhere, const(STRETCH, INT64)))
     low.behind[name] = str(shared.first), moved
     start = offset_by(AddressOf(anchor, info.ir), moved)
     return StaticPlace(info, start, place.owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.ir.program import Binary, BinaryOp, Cast, Const, Expr, Kernel, Var
+from cuda_lsp.ir.program import STRETCH, Binary, BinaryOp, Cast, Const, Expr, Kernel, Var
 
 _COMPUTED: Mapping[BinaryOp, Callable[[int, int], int]] = {
     BinaryOp.ADD: operator.add,
@@ -17,12 +17,13 @@ _COMPUTED: Mapping[BinaryOp, Callable[[int, int], int]] = {
 def shared_places(kernel: Kernel, scalars: Mapping[str, int], other: int) -> dict[str, tuple[str, int]]:
     """The parameter in whose buffer another one stands, and how many bytes from where that one points.
 
-    ``other``: what scalars are that nothing tells. Places in front of a buffer's begin are left out.
+    ``other``: what scalars are that nothing tells. Places in front of a buffer's begin are left out,
+    and those in another object.
     """
     found: dict[str, tuple[str, int]] = {}
     for name, (first, behind) in kernel.behind.items():
         count = _computed(behind, scalars, other)
-        if count is not None and count >= 0:
+        if count is not None and 0 <= count < STRETCH:
             found[name] = first, count
     return found
 
