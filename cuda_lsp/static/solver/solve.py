@@ -20,7 +20,7 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
-from cuda_lsp.static.findings.conditions import Conditions, Open, below_zero
+from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.alike import left_out
@@ -28,6 +28,7 @@ from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.answer import Budget, SolverResult, Stats
 from cuda_lsp.static.solver.attempt import Attempt
+from cuda_lsp.static.solver.below_zero import needs_sizes_below_zero
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.copies import endless_copies, own_copies
@@ -41,13 +42,12 @@ from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Sites, TooManyPairs, unfinished_copies
 from cuda_lsp.static.symbolic.launch import Setting, setting
 from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Op
 from cuda_lsp.static.symbolic.values import forget
 
 _NESTED = "the kernel's expressions nest too deeply for the solver"
@@ -287,7 +287,7 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
             arguments = finding.witness.arguments if finding.witness is not None else arguments
             conditions = worded(finding.conditions, p, facts, arguments, query)
             told = evolve(finding, conditions=conditions)
-            if _needs_sizes_below_zero(conditions, p, facts, query):
+            if needs_sizes_below_zero(conditions, arguments, p, facts, query):
                 told = told.doubted(Open.ARGUMENTS)
             attempt.findings[sites] = told
 
@@ -300,16 +300,6 @@ def _with_sizes(summary: Summary, where: Setting) -> Summary:
     return (
         evolve(summary, assumptions=t.and_(summary.assumptions or t.TRUE, *natural)) if natural else summary
     )
-
-
-def _needs_sizes_below_zero(conditions: Conditions, p: Problem, facts: Term, query: Query) -> bool:
-    """Whether the race needs a parameter below zero that no condition of the source is about."""
-    alone = (c for c in t.conjuncts(p.guards) if t.level_of(c) is t.Level.GRID)
-    said = {x.args[0] for c in alone for x in t.subterms(c) if x.op is Op.SYMBOL}
-    below = below_zero(conditions) - said
-    sizes = (x for x in query.parameters(p.formula) if x.args[0] in below)
-    natural = t.and_(facts, *(t.le(t.ZERO, x) for x in sizes))
-    return bool(below) and query.possible(p, natural) is not True
 
 
 def _sizes_that_matter(candidates: Sequence[Candidate], summary: Summary) -> list[str]:
