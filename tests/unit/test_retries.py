@@ -54,6 +54,15 @@ UPDATES = {
             if (was == old.u) break;
             old.u = was;
         }""",
+    "through another sign": """
+        long long old = *(long long*)p, assumed;
+        do {
+            assumed = old;
+            long long next = assumed + (long long)x;
+            unsigned long long was = atomicCAS((unsigned long long*)p, *(unsigned long long*)&assumed,
+                                               *(unsigned long long*)&next);
+            old = *(long long*)&was;
+        } while (old != assumed);""",
     "with a flag": """
         unsigned long long* w = (unsigned long long*)p; bool done = false;
         while (!done) {

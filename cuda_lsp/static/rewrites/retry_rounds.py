@@ -31,6 +31,12 @@ class Element:
     type: Type
 
 
+def _element(array: Array | None, pointer: Expr, type: Type) -> Element:
+    """By its bits: read with a sign or without (``*(unsigned*)&value``) it is the same."""
+    plain = Int(type.bits, signed=False) if isinstance(type, Int) and not type.boolean else type
+    return Element(array, pointer, plain)
+
+
 Cell = Var | Element
 
 
@@ -226,7 +232,7 @@ class _Way:
         for x in within:
             if isinstance(x, ir.Store):
                 self._store(x)
-                self.env[Element(root_array(x.pointer), x.pointer, x.type)] = self._fresh()
+                self.env[_element(root_array(x.pointer), x.pointer, x.type)] = self._fresh()
             elif (var := assigned(x)) is not None:
                 self.held(var)
                 self.env[var] = self._fresh()
@@ -236,7 +242,7 @@ class _Way:
         array = root_array(s.pointer)
         if array is None:
             return self._fresh()
-        cell = Element(array, s.pointer, s.type)
+        cell = _element(array, s.pointer, s.type)
         if cell not in self.env and any(isinstance(c, Element) and c.array is array for c in self.env):
             return self._fresh()  # it may be part of what was stored
         return self.env.get(cell) or self._first(cell)
@@ -245,7 +251,7 @@ class _Way:
         array = root_array(s.pointer)
         for cell in [c for c in self.env if isinstance(c, Element) and c.array is array]:
             self.env[cell] = self._fresh()
-        cell = Element(array, s.pointer, s.type)
+        cell = _element(array, s.pointer, s.type)
         if isinstance(s.type, Int):
             self.stored[cell] = None
         self.env[cell] = self.held(s.value)
