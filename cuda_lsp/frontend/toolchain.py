@@ -27,6 +27,8 @@ from cuda_lsp.hardware import architecture_number
 
 HEADERS = Path(__file__).resolve().parent / "headers"
 SHIM = HEADERS / "cuda_lsp_shim.h"
+OTHER_NAMES = HEADERS / "hip"
+"""Where the headers stand by which HIP has CUDA's words under other names; searched behind all others."""
 LoadError = cindex.TranslationUnitLoadError
 
 # CXTranslationUnit_KeepGoing is mandatory: without it one missing include silences later diagnostics and
@@ -96,6 +98,8 @@ class FrontendOptions:
         return (
             *self.language_flags(),
             *(f"-I{folder}" for folder in folders),
+            "-idirafter",
+            str(OTHER_NAMES),
             *(f"-D{define}" for define in self.defines),
             *self.arguments,
             *files.clang_flags(),
