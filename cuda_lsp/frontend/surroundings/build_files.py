@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from cuda_lsp import files
+from cuda_lsp.frontend.surroundings.cmake_values import values_of
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
 _NAMES = (
@@ -34,6 +35,7 @@ _NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
 _OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
 _OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
+_VARIABLE = re.compile(r"(?<=\w)=\$\{(\w+)\}")
 _USUAL = "80"  # what CMake's variable is where nothing tells: the architecture of texts without settings
 
 
@@ -45,7 +47,7 @@ def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
             text = _STRING.sub("", _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
         except OSError:  # gone, or no file at all
             continue
-        for name, value in _definitions(_ARCHITECTURE.sub(_USUAL, _one_case(text))):
+        for name, value in _definitions(_with_values(_one_case(text), path)):
             if name in names:
                 found.setdefault(name, f"{name}{value}")
     return tuple(found.values())
@@ -57,6 +59,15 @@ def _build_files(path: Path) -> Iterator[Path]:
         yield from (folder / name for name in _NAMES if files.is_regular(folder / name))
         if folder == root:
             break
+
+
+def _with_values(text: str, path: Path) -> str:
+    """The text with the values of CMake's variables that definitions are given: ``SIZE=${SIZE}``."""
+    text, root = _ARCHITECTURE.sub(_USUAL, text), project_root(path)
+    if root is None or _VARIABLE.search(text) is None:
+        return text
+    values = values_of(root)
+    return _VARIABLE.sub(lambda match: f"={values.get(match[1]) or match[0][1:]}", text)
 
 
 def _one_case(text: str) -> str:

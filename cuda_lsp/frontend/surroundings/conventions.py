@@ -33,6 +33,10 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
         r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div|numeric_limits|PhiloxCudaState)|c10::\w+",
     ),
     ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
+    (
+        "thc.h",
+        r"TH_INDEX_BASE|ScalarConvert|THC(?:Numerics|Index_t|CeilDiv|RoundUp|DeviceTensor|State|Half\w*|Atomics)",
+    ),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
