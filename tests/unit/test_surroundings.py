@@ -290,6 +290,48 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
     assert any("as if TILE=128 were defined" in error.message for error in report.errors)
 
 
+@pytest.mark.parametrize(
+    ("size", "build", "wanted"),
+    [
+        ("8", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.RACY),
+        ("4", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.RACE_FREE),
+        ("2", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.UNDECIDED),
+        ("4", "", Verdict.UNDECIDED),
+    ],
+)
+def test_headers_and_the_macros_that_they_hang_on_are_taken_together(
+    tmp_path: Path, size: str, build: str, wanted: Verdict
+) -> None:
+    """A header that is found makes more unclear, and so do the macros of the build, each without the other."""
+    numbers = """#pragma once
+    #if REAL_SIZE == 8
+    typedef double Real;
+    #elif REAL_SIZE == 4
+    typedef float Real;
+    #else
+    #error REAL_SIZE
+    #endif
+    struct Pair { double a, b; };
+    __device__ inline Pair operator*(Pair v, int n) {
+        Real a = v.a, b = v.b;
+        Real more = Real(n) * a;
+        return Pair{more, b};
+    }
+    """
+    kernel = """#include "project/numbers.h"
+    __global__ void halves(double* p, float* q) {
+        q[threadIdx.x * 4 / sizeof(Real)] = p[threadIdx.x];
+    }
+    void go(double* p, float* q) { halves<<<1, 32>>>(p, q); }
+    """
+    files = {
+        "CMakeLists.txt": f'set(REAL_SIZE "{size}" CACHE STRING "")\n{build}\n',
+        "lib/project/numbers.h": numbers,
+        "src/halves.cu": kernel,
+    }
+    assert verdicts(project(tmp_path, files) / "src/halves.cu") == {"halves": wanted}
+
+
 def test_variables_of_several_values_define_nothing(tmp_path: Path) -> None:
     text = "set(ROW 128)\nset(ROW 32)\nadd_compile_definitions(TILE=${ROW})\n"
     kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")

@@ -32,10 +32,18 @@ template <class T, int N, class I = int, template <class> class P = DefaultPtrTr
     __host__ __device__ __Part<M - 1, X> operator[](I i) const { return __Part<M - 1, X>{at + i * strides[0], strides + 1}; }
     __host__ __device__ T* data() const { return at; }
   };
-  template <class X> struct __Part<1, X> {
+  template <class X> struct __Part<0, X> {
     T* at; const I* strides;
-    __host__ __device__ T& operator[](I i) const { return at[i * strides[0]]; }
-    __host__ __device__ T* data() const { return at; }
+    __host__ __device__ operator T&() const { return *at; } __host__ __device__ T* data() const { return at; } __host__ __device__ T ldg() const { return *at; } __host__ __device__ T* operator&() const { return at; }
+    __host__ __device__ T& operator=(T v) { *at = v; return *at; } __host__ __device__ T& operator=(const __Part& v) { *at = *v.at; return *at; }
+    __host__ __device__ T& operator+=(T v) { *at += v; return *at; } __host__ __device__ T& operator-=(T v) { *at -= v; return *at; } __host__ __device__ T& operator*=(T v) { *at *= v; return *at; } __host__ __device__ T& operator/=(T v) { *at /= v; return *at; }
   };
-  __host__ __device__ decltype(auto) operator[](I i) const { return __Part<N, void>{data_, stride_}[i]; }
+  __host__ __device__ __Part<N - 1, void> operator[](I i) const { return __Part<N - 1, void>{data_ + i * stride_[0], stride_ + 1}; }
 };
+#define TH_CONCAT_2_EXPAND(x, y) x##y
+#define TH_CONCAT_2(x, y) TH_CONCAT_2_EXPAND(x, y)
+#define TH_CONCAT_3_EXPAND(x, y, z) x##y##z
+#define TH_CONCAT_3(x, y, z) TH_CONCAT_3_EXPAND(x, y, z)
+#define TH_CONCAT_4_EXPAND(x, y, z, w) x##y##z##w
+#define TH_CONCAT_4(x, y, z, w) TH_CONCAT_4_EXPAND(x, y, z, w)
+#define THCTensor_(NAME) TH_CONCAT_2(THCTensor_, NAME)
