@@ -302,7 +302,7 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
 def test_headers_and_the_macros_that_they_hang_on_are_taken_together(
     tmp_path: Path, size: str, build: str, wanted: Verdict
 ) -> None:
-    """A header that is found makes more unclear, and so do the macros of the build, each without the other."""
+    """A header that is found makes more unclear, and so do the macros, each without the other."""
     numbers = """#pragma once
     #if REAL_SIZE == 8
     typedef double Real;
@@ -330,6 +330,23 @@ def test_headers_and_the_macros_that_they_hang_on_are_taken_together(
         "src/halves.cu": kernel,
     }
     assert verdicts(project(tmp_path, files) / "src/halves.cu") == {"halves": wanted}
+
+
+@pytest.mark.parametrize(
+    ("build", "wanted"),
+    [
+        ("target_compile_definitions(gpu PRIVATE FOR_CUDA TILE=128)\n", Verdict.RACY),
+        ("add_compile_definitions(FOR_CUDA TILE=128)\nadd_compile_definitions(TILE=4)\n", Verdict.RACY),
+        ("target_compile_definitions(gpu PRIVATE FOR_HIP TILE=128)\n", Verdict.UNDECIDED),
+        ("target_compile_definitions(gpu PRIVATE TILE=128)\n", Verdict.UNDECIDED),
+        ("add_definitions(-DFOR_CUDA -DTILE=128)\nadd_definitions(-DCUDA_OLD -DTILE=4)\n", Verdict.UNDECIDED),
+        ("if(OLD_CUDA)\nadd_definitions(-DFOR_CUDA -DTILE=128)\nendif()\n", Verdict.UNDECIDED),
+    ],
+)
+def test_targets_of_other_folders_define_macros_for_cuda(tmp_path: Path, build: str, wanted: Verdict) -> None:
+    kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
+    files = {"CMakeLists.txt": "", "targets/CMakeLists.txt": build, "common/swap.cu": kernel}
+    assert verdicts(project(tmp_path, files) / "common/swap.cu") == {"swap": wanted}
 
 
 def test_variables_of_several_values_define_nothing(tmp_path: Path) -> None:

@@ -206,6 +206,8 @@ def guess(reading: Reading, text: str) -> None:
     for define in (_define_as_the_build_does, _find_and_define, _take_and_define):
         if reading.understanding().broken:
             define(reading)
+    if reading.understanding().unfound and reading.understanding().broken:
+        _make_headers(reading)  # which macros may include
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
