@@ -44,7 +44,8 @@ class Around:
     @property
     def folders(self) -> tuple[str, ...]:
         """The include path; the unit's own folder is the first that clang is given."""
-        return (str(self.main.parent), *self.options.include_dirs, *self.guessed.folders)
+        own = (str(self.main.parent), *self.options.include_dirs, *self.guessed.folders)
+        return (*own, str(toolchain.OTHER_NAMES))
 
     @property
     def macros(self) -> Mapping[str, int]:

@@ -27,6 +27,10 @@ from cuda_lsp.hardware import architecture_number
 
 HEADERS = Path(__file__).resolve().parent / "headers"
 SHIM = HEADERS / "cuda_lsp_shim.h"
+OTHER_NAMES = HEADERS / "hip"
+"""Where the headers stand by which HIP has CUDA's words under other names; searched behind all others."""
+CONVENTIONS = ".cuda-lsp-conventions.h"
+"""How the names of headers end that no disk holds: what is declared by convention for one file."""
 LoadError = cindex.TranslationUnitLoadError
 
 # CXTranslationUnit_KeepGoing is mandatory: without it one missing include silences later diagnostics and
@@ -38,6 +42,11 @@ PARSE_OPTIONS = PARSE_ALL | 0x100 | 0x004
 _SHIM_BYTES = 4 << 20  # four times what it takes
 # Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
 _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is one of our headers, which nobody can look into."""
+    return path.parent == HEADERS or OTHER_NAMES in path.parents or path.name.endswith(CONVENTIONS)
 
 
 @frozen
@@ -96,6 +105,8 @@ class FrontendOptions:
         return (
             *self.language_flags(),
             *(f"-I{folder}" for folder in folders),
+            "-idirafter",
+            str(OTHER_NAMES),
             *(f"-D{define}" for define in self.defines),
             *self.arguments,
             *files.clang_flags(),

@@ -61,7 +61,7 @@ from cuda_lsp.frontend.left_out import left_out
 from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
-from cuda_lsp.frontend.own_names import redefined, renaming
+from cuda_lsp.frontend.own_names import declared_ahead, redefined, renaming, without_declarations
 from cuda_lsp.frontend.parse_problems import (
     Problems,
     errors_within,
@@ -105,7 +105,9 @@ class Translation:
         self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
         self._readable = Readable(b"")
-        self._escaped: frozenset[str] = frozenset()  # files whose assembly names registers as nvcc has it
+        self._escaped: frozenset[str] = (
+            frozenset()
+        )  # files that spell registers, or declare types, as nvcc has it
         self._own_names: frozenset[str] = frozenset()  # of ours, that the program defines itself
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
@@ -380,7 +382,7 @@ class Translation:
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
-        buffers = self._with_escaped_registers(buffers)
+        buffers = self._respelled(buffers)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
         arguments = (*self.guessed.flags(self.path), *self._readable.flags, *renaming(self._own_names))
@@ -399,13 +401,14 @@ class Translation:
         self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True
 
-    def _with_escaped_registers(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
         if not self._escaped:
             return buffers
         known = {name for name, _ in buffers}
         texts = self._inclusions().texts.items()
         headers = [(str(path), text) for path, text in texts if str(path) in self._escaped - known]
-        return [(n, escaped(t) if n in self._escaped else t) for n, t in (*buffers, *headers)]
+        every = (*buffers, *headers)
+        return [(n, without_declarations(escaped(t)) if n in self._escaped else t) for n, t in every]
 
     def _can_be_read(self) -> bool:
         """Whether clang may read the text, and what of it."""
@@ -426,6 +429,10 @@ class Translation:
         errors = [(str(self.path), p.message) for p in self._problems.main]
         errors += [(p.path, p.message) for p in self._problems.headers]
         misread, own = complained(errors), redefined(message for _, message in errors)
+        texts = ((str(path), text) for path, text in self._inclusions().texts.items())
+        misread |= declared_ahead(
+            (message for _, message in errors), ((str(self.path), self._source.text), *texts)
+        )
         if not misread <= self._escaped or not own <= self._own_names:
             self._escaped |= misread
             self._unit = self._unit if own <= self._own_names else None  # other flags

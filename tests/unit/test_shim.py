@@ -22,6 +22,12 @@ BODIES = {
     "bits": "a[0] = __popc(3) + __clz(3) + __ffs(3) + __brev(3u) + __byte_perm(1, 2, 3) + __mul24(1, 2);",
     "half": "__half2 h = __floats2half2_rn(1.f, 2.f); a[0] = __low2float(__hadd2(h, h)); half x = __float2half(1.f); x = x + x;",
     "bfloat16": "__nv_bfloat16 b = __float2bfloat16(1.f); a[0] = __bfloat162float(b * b);",
+    "comparisons of halves": "__half2 h = __float2half2_rn(a[0]); h = __hmul2(__hlt2(h, h), __hfma2_relu(h, h, h)); if (__hbge2(h, h) && __hltu(h.x, h.y))"
+    " a[0] = __low2float(__hmax2_nan(h, h)) + __heq2_mask(h, h) + __hisnan(h.x); __nv_bfloat162 b = __float2bfloat162_rn(a[1]); a[1] = __low2float(__lows2bfloat162(__heq2(b, b), b));",
+    "warps of cub": "using R = cub::WarpReduce<float, CUB_PTX_WARP_THREADS, 800>; __shared__ typename R::TempStorage s; a[0] = R(s).Sum(a[1]);"
+    " typedef cub::BlockReduce<float, 128, cub::BLOCK_REDUCE_RAKING, 1, 1, CUB_PTX_ARCH> B; a[1] = sizeof(typename B::TempStorage);",
+    "types of libraries": "cudaDataType_t t = CUDA_R_16BF; cudaDataType u = CUDA_C_64F; cusparseIndexType_t i = CUSPARSE_INDEX_64I; a[0] = int(t) + int(u) + int(i);",
+    "owners": "std::shared_ptr<float> p; std::unique_ptr<float> q; if (p == nullptr || q != nullptr) a[0] = 0;",
     "fp8": "__nv_fp8_e4m3 q(1.f); a[0] = float(q);",
     "cooperative groups": "auto b = cooperative_groups::this_thread_block(); b.sync();"
     " auto t = cooperative_groups::tiled_partition<32>(b); a[0] = t.shfl_down(a[0], 1) + t.thread_rank();"

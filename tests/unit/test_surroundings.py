@@ -133,6 +133,35 @@ void go(float* o, const float* i) { sums<<<1, 128>>>(o, i, 128); unordered<<<1, 
     assert any("nothing declares raft::ceildiv" in error.message for error in report.errors)
 
 
+@pytest.mark.parametrize(
+    ("place", "barrier", "wanted"),
+    [
+        ("[blockIdx.x][threadIdx.x]", "__syncthreads();", {Verdict.RACE_FREE}),
+        ("[blockIdx.x][0]", "__syncthreads();", {Verdict.RACY}),
+        ("[blockIdx.x][threadIdx.x]", "", {Verdict.RACY}),
+    ],
+)
+def test_numbers_and_views_of_torch_are_known_without_its_headers(
+    tmp_path: Path, place: str, barrier: str, wanted: set[Verdict]
+) -> None:
+    text = f"""#include <THC/THCNumerics.cuh>
+#include <THC/THCDeviceTensor.cuh>
+template <class T, class A>
+__global__ void turned(THCDeviceTensor<T, 2> out, const T* in, const THCIndex_t* at) {{
+    __shared__ A s[64];
+    s[threadIdx.x] = THCNumerics<A>::exp(ScalarConvert<T, A>::to(in[at[threadIdx.x] - TH_INDEX_BASE]));
+    {barrier}
+    out{place} = ScalarConvert<A, T>::to(s[63 - threadIdx.x]);
+}}
+void go(THCDeviceTensor<float, 2> o, const float* i, const long* at) {{
+    turned<float, double><<<8, 64>>>(o, i, at);
+}}
+"""
+    path = project(tmp_path, {"k.cu": text}) / "k.cu"
+    report = check_text(path, text, Settings())
+    assert {k.verdict for k in report.kernels} == wanted
+
+
 def test_views_of_tensors_and_images_have_their_layout(tmp_path: Path) -> None:
     text = """#include <torch/extension.h>
 #include <opencv2/core/cuda_types.hpp>
@@ -244,6 +273,11 @@ void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
         ("Makefile", "ifeq ($(ROCM),1)\n  F += -DTILE=4\nelse\n  F += -DTILE=128\nendif\n"),
         ("CMakeLists.txt", "if(HIP)\nadd_definitions(-DTILE=4)\nendif()\nadd_definitions(-DTILE=128)\n"),
         ("CMakeLists.txt", 'add_compile_definitions(NAME="TILE" TILE=128)\n'),
+        (
+            "CMakeLists.txt",
+            'set(ROW "128" CACHE STRING "Columns")\nadd_compile_definitions(TILE=${ROW})\n',
+        ),
+        ("CMakeLists.txt", "set(TILE 128)\ntarget_compile_definitions(swap PUBLIC TILE=${TILE} N=${N})\n"),
     ],
 )
 def test_macros_that_build_files_define_are_taken_where_they_help(
@@ -254,6 +288,72 @@ def test_macros_that_build_files_define_are_taken_where_they_help(
     report = checked(root / "src/swap.cu")
     assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACY, (128, 1, 1))]
     assert any("as if TILE=128 were defined" in error.message for error in report.errors)
+
+
+@pytest.mark.parametrize(
+    ("size", "build", "wanted"),
+    [
+        ("8", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.RACY),
+        ("4", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.RACE_FREE),
+        ("2", "add_compile_definitions(REAL_SIZE=${REAL_SIZE})", Verdict.UNDECIDED),
+        ("4", "", Verdict.UNDECIDED),
+    ],
+)
+def test_headers_and_the_macros_that_they_hang_on_are_taken_together(
+    tmp_path: Path, size: str, build: str, wanted: Verdict
+) -> None:
+    """A header that is found makes more unclear, and so do the macros, each without the other."""
+    numbers = """#pragma once
+    #if REAL_SIZE == 8
+    typedef double Real;
+    #elif REAL_SIZE == 4
+    typedef float Real;
+    #else
+    #error REAL_SIZE
+    #endif
+    struct Pair { double a, b; };
+    __device__ inline Pair operator*(Pair v, int n) {
+        Real a = v.a, b = v.b;
+        Real more = Real(n) * a;
+        return Pair{more, b};
+    }
+    """
+    kernel = """#include "project/numbers.h"
+    __global__ void halves(double* p, float* q) {
+        q[threadIdx.x * 4 / sizeof(Real)] = p[threadIdx.x];
+    }
+    void go(double* p, float* q) { halves<<<1, 32>>>(p, q); }
+    """
+    files = {
+        "CMakeLists.txt": f'set(REAL_SIZE "{size}" CACHE STRING "")\n{build}\n',
+        "lib/project/numbers.h": numbers,
+        "src/halves.cu": kernel,
+    }
+    assert verdicts(project(tmp_path, files) / "src/halves.cu") == {"halves": wanted}
+
+
+@pytest.mark.parametrize(
+    ("build", "wanted"),
+    [
+        ("target_compile_definitions(gpu PRIVATE FOR_CUDA TILE=128)\n", Verdict.RACY),
+        ("add_compile_definitions(FOR_CUDA TILE=128)\nadd_compile_definitions(TILE=4)\n", Verdict.RACY),
+        ("target_compile_definitions(gpu PRIVATE FOR_HIP TILE=128)\n", Verdict.UNDECIDED),
+        ("target_compile_definitions(gpu PRIVATE TILE=128)\n", Verdict.UNDECIDED),
+        ("add_definitions(-DFOR_CUDA -DTILE=128)\nadd_definitions(-DCUDA_OLD -DTILE=4)\n", Verdict.UNDECIDED),
+        ("if(OLD_CUDA)\nadd_definitions(-DFOR_CUDA -DTILE=128)\nendif()\n", Verdict.UNDECIDED),
+    ],
+)
+def test_targets_of_other_folders_define_macros_for_cuda(tmp_path: Path, build: str, wanted: Verdict) -> None:
+    kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
+    files = {"CMakeLists.txt": "", "targets/CMakeLists.txt": build, "common/swap.cu": kernel}
+    assert verdicts(project(tmp_path, files) / "common/swap.cu") == {"swap": wanted}
+
+
+def test_variables_of_several_values_define_nothing(tmp_path: Path) -> None:
+    text = "set(ROW 128)\nset(ROW 32)\nadd_compile_definitions(TILE=${ROW})\n"
+    kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
+    root = project(tmp_path, {"CMakeLists.txt": text, "src/swap.cu": kernel})
+    assert verdicts(root / "src/swap.cu") == {"swap": Verdict.UNDECIDED}
 
 
 def test_headers_in_the_folder_of_the_unit_launch_for_headers_below(tmp_path: Path) -> None:

@@ -1,4 +1,10 @@
 // cub's block and warp collectives, libcu++ synchronisation, wmma, curand: types only.
+#define CUB_PTX_ARCH __CUDA_ARCH__
+#define CUB_PTX_WARP_THREADS 32
+#define CUB_PTX_LOG_WARP_THREADS 5
+#define CUB_WARP_THREADS(arch) 32
+#define CUB_LOG_WARP_THREADS(arch) 5
+#define CUB_RUNTIME_FUNCTION __host__ __device__
 namespace cub {
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
@@ -7,10 +13,10 @@ enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_
 template <class T> struct FpLimits { static T Max(); static T Lowest(); };
 struct Sum { template <class T> T operator()(T, T) const; }; struct Max { template <class T> T operator()(T, T) const; }; struct Min { template <class T> T operator()(T, T) const; };
 #define CUDA_LSP_COLLECTIVE(name) struct TempStorage { int __words[64]; }; name(TempStorage&); name();
-template <class T, int B, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1> struct BlockReduce { CUDA_LSP_COLLECTIVE(BlockReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
-template <class T, int B = 32> struct WarpReduce { CUDA_LSP_COLLECTIVE(WarpReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
-template <class T, int B, BlockScanAlgorithm A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1> struct BlockScan { CUDA_LSP_COLLECTIVE(BlockScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
-template <class T, int B = 32> struct WarpScan { CUDA_LSP_COLLECTIVE(WarpScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
+template <class T, int B, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int __arch = 0> struct BlockReduce { CUDA_LSP_COLLECTIVE(BlockReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
+template <class T, int B = 32, int __arch = 0> struct WarpReduce { CUDA_LSP_COLLECTIVE(WarpReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
+template <class T, int B, BlockScanAlgorithm A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int __arch = 0> struct BlockScan { CUDA_LSP_COLLECTIVE(BlockScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
+template <class T, int B = 32, int __arch = 0> struct WarpScan { CUDA_LSP_COLLECTIVE(WarpScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
 template <class T, int B, int I, BlockLoadAlgorithm A = BLOCK_LOAD_DIRECT> struct BlockLoad { CUDA_LSP_COLLECTIVE(BlockLoad) template <class... X> void Load(X&&...); };
 template <class T, int B, int I, BlockStoreAlgorithm A = BLOCK_STORE_DIRECT> struct BlockStore { CUDA_LSP_COLLECTIVE(BlockStore) template <class... X> void Store(X&&...); };
 struct NullType {};

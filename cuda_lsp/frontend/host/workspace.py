@@ -29,7 +29,7 @@ from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
 from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, in_common, project_root
-from cuda_lsp.frontend.toolchain import FrontendOptions
+from cuda_lsp.frontend.toolchain import OTHER_NAMES, FrontendOptions
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
 _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
@@ -238,7 +238,7 @@ def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCo
     options, _ = options_for(file, FrontendOptions())
     folders = options.include_dirs
     unfound = [name for name in mentioned(text) if resolved(file, name, folders) is None]
-    folders = (*folders, *folders_of(file, unfound))
+    folders = (*folders, *folders_of(file, unfound), str(OTHER_NAMES))
     return HostCode(file, folders, options.defines, options.undefines(), callers=callers)
 
 

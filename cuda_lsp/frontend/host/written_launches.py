@@ -13,6 +13,8 @@ _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
 _SCOPE = re.compile(r"(?<!\w)(\w+)\s?::\s?\Z")
 _MEMBER = re.compile(r"(?<!\w)[A-Za-z_]\w*\s?(?:\[[^\[\];]*\]\s?)?(?:\.|->)\s?\Z")
 _CALLED = re.compile(r"[\w>\])]\s?\Z")
+_ITS_ARGUMENT = re.compile(r"(?<!\w)HIP_KERNEL_NAME\s?\Z")
+"""A macro that is what it is given: it keeps the commas of template arguments together."""
 KERNEL = re.compile(r"\A\s?&?\s?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<(.*)>)?\s?\Z", re.S)
 """A kernel as an argument: its name, and its template arguments if it has some."""
 
@@ -53,7 +55,7 @@ def _written(host: HostText, start: int) -> Written | None:
     """What stands around the ``<<<`` at ``start``."""
     plain = host.plain
     window = max(0, start - _LONGEST_NAME)
-    whole = plain[window:start].rstrip()
+    whole = _without_macro(plain[window:start].rstrip())
     head, template_arguments = _parted(whole)
     name = _NAME.search(head) or _NAME.search(_holder(head))
     end = plain.find(">>>", start, start + FURTHEST)
@@ -105,6 +107,15 @@ def _expression(whole: str, head: str, name: int) -> str:
             return whole[opening + 1 : -1]
     member = _MEMBER.search(head, 0, name)
     return head[member.start() if member else name :] if member or not _NAME.search(head) else ""
+
+
+def _without_macro(whole: str) -> str:
+    """``… HIP_KERNEL_NAME(kernel<4, 2>)`` without the macro's name; all else stays where it is."""
+    opening = _opened(whole, ")") if whole.endswith(")") else -1
+    macro = _ITS_ARGUMENT.search(whole, 0, opening) if opening > 0 else None
+    return (
+        whole if macro is None else whole[: macro.start()] + " " * (opening - macro.start()) + whole[opening:]
+    )
 
 
 def _scope(before: str) -> str:

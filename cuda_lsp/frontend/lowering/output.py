@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
 from cuda_lsp.frontend.lowering.types import TypeInfo, parts_of
-from cuda_lsp.frontend.toolchain import HEADERS
+from cuda_lsp.frontend.toolchain import is_ours
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
@@ -178,7 +178,7 @@ class Output:
         """Whether a file is one of our headers, which nobody can look into."""
         known = self._ours.get(file)
         if known is None:
-            known = self._ours[file] = self.ast.path(file).parent == HEADERS
+            known = self._ours[file] = is_ours(self.ast.path(file))
         return known
 
     def enter(self, call: Node) -> None:

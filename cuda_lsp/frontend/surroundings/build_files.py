@@ -1,8 +1,9 @@
 """Macros that a project's build files define: ``-DTILE=16`` of a Makefile, ``target_compile_definitions``.
 
 Read from text, without asking which target or option they belong to: whoever takes one says that it is a
-guess. Of what a build file has for one case or another (``if … else``), the case that speaks of CUDA counts,
-else the first. Looked for when a file is opened, never while typing.
+guess. The folders above a source count, then commands of CMake anywhere that define something for CUDA,
+whatever the case. Of what a build file has for one case or another (``if … else``), the one that speaks of
+CUDA counts, else the first. Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from cuda_lsp import files
+from cuda_lsp.frontend.surroundings.cmake_values import OF_OTHERS, speaks_of_cuda, texts_of, values_of
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
 _NAMES = (
@@ -31,9 +33,8 @@ _BRANCH = re.compile(
 )
 _CLOSED = re.compile(r"\bendif\b", re.I)
 _NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
-_OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
-_OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
+_VARIABLE = re.compile(r"(?<=\w)=\$\{(\w+)\}")
 _USUAL = "80"  # what CMake's variable is where nothing tells: the architecture of texts without settings
 
 
@@ -45,10 +46,28 @@ def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
             text = _STRING.sub("", _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
         except OSError:  # gone, or no file at all
             continue
-        for name, value in _definitions(_ARCHITECTURE.sub(_USUAL, _one_case(text))):
+        for name, value in _definitions(_with_values(_one_case(text), path)):
             if name in names:
                 found.setdefault(name, f"{name}{value}")
-    return tuple(found.values())
+    others = _of_other_folders(path, frozenset(names) - found.keys())
+    return (*found.values(), *others)
+
+
+def _of_other_folders(path: Path, names: Collection[str]) -> Iterator[str]:
+    """What commands anywhere in the project define for CUDA, and for nothing else, with one value each.
+
+    The folder of a source need not be that of the target which compiles it. Options stay off.
+    """
+    root = project_root(path)
+    values: dict[str, str | None] = {}
+    for text in (text for _, text in texts_of(root)) if root is not None and names else ():
+        for command in _COMMAND.finditer(_in_all_cases(_STRING.sub("", text))):
+            if speaks_of_cuda(command[0]) <= 0 or OF_OTHERS.search(command[0]):
+                continue
+            for name, value in _definitions(_with_values(command[0], path)):
+                if name in names:
+                    values[name] = value if values.get(name, value) == value else None
+    yield from (f"{name}{value}" for name, value in values.items() if value is not None)
 
 
 def _build_files(path: Path) -> Iterator[Path]:
@@ -57,6 +76,15 @@ def _build_files(path: Path) -> Iterator[Path]:
         yield from (folder / name for name in _NAMES if files.is_regular(folder / name))
         if folder == root:
             break
+
+
+def _with_values(text: str, path: Path) -> str:
+    """The text with the values of CMake's variables that definitions are given: ``SIZE=${SIZE}``."""
+    text, root = _ARCHITECTURE.sub(_USUAL, text), project_root(path)
+    if root is None or _VARIABLE.search(text) is None:
+        return text
+    values = values_of(root)
+    return _VARIABLE.sub(lambda match: f"={values.get(match[1]) or match[0][1:]}", text)
 
 
 def _one_case(text: str) -> str:
@@ -78,6 +106,21 @@ def _one_case(text: str) -> str:
     return "".join(part for parts in branches for part in parts) + text[place:]
 
 
+def _in_all_cases(text: str) -> str:
+    """The text without what stands in an ``if``."""
+    parts: list[str] = []
+    place = depth = 0
+    for match in _BRANCH.finditer(text):
+        if not depth:
+            parts.append(text[place : match.start()])
+        if match["if"] and not _CLOSED.search(match[0]):
+            depth += 1
+        elif match["end"]:
+            depth = max(0, depth - 1)
+        place = match.end()
+    return "".join(parts) + (text[place:] if not depth else "")
+
+
 def _chosen(branches: Sequence[str]) -> str:
     """The one that speaks of CUDA most, and least of other platforms; of several the first. "": none."""
     condition, _, body = branches[0].partition("\n")
@@ -88,11 +131,6 @@ def _chosen(branches: Sequence[str]) -> str:
         -asked,
     ]
     return (*branches, "")[scores.index(max(scores))]
-
-
-def speaks_of_cuda(text: str) -> int:
-    """How often a text names CUDA, less how often it names another platform."""
-    return len(_OF_CUDA.findall(text)) - len(_OF_OTHERS.findall(text))
 
 
 def _definitions(text: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Names that a file uses and nothing declares, because the headers that do are not there.
 
 Kernels are often read away from the project that they were written for. Some names mean the same wherever
-they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS, GoogleTest, dmlc.
+they are used: the macros and small types of PyTorch, Torch, GLM, Caffe, OpenCV, RAPIDS, GoogleTest,
+dmlc.
 ``headers/frameworks`` declares them in our words, after the frameworks' documentation; they are put before
 the file when its kernels are not understood without, and that is told. So are macros of headers that CMake
 writes. The same goes for macros under whose ``#ifdef`` projects keep their device code (``USE_CUDA``,
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from cuda_lsp.frontend.toolchain import HEADERS
+from cuda_lsp.frontend.toolchain import CONVENTIONS, HEADERS
 
 _PYTORCH_HOST = r"AT_DISPATCH_[A-Z]\w+|(?:at|torch)::(?:Tensor|cuda::\w+)"
 """What host code names that hands tensors to kernels; it needs PyTorch's types and views as well."""
@@ -33,6 +34,11 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
         r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div|numeric_limits|PhiloxCudaState)|c10::\w+",
     ),
     ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
+    (
+        "thc.h",
+        r"TH_INDEX_BASE|ScalarConvert|THC(?:Numerics|Index_t|CeilDiv|RoundUp|DeviceTensor|State|Half\w*|Atomics)",
+    ),
+    ("glm.h", r"glm::\w+"),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
@@ -77,7 +83,7 @@ class Conventions:
 
     def header(self, path: Path) -> str:
         """The name under which ``text`` is included before ``path``; no such file exists."""
-        return str(path.absolute().with_name(f".{path.name}.cuda-lsp-conventions.h"))
+        return str(path.absolute().with_name(f".{path.name}{CONVENTIONS}"))
 
 
 NO_CONVENTIONS = Conventions()

@@ -203,9 +203,11 @@ def guess(reading: Reading, text: str) -> None:
             _take_by_convention(reading, "\n".join(texts))
         if reading.understanding().broken or reading.understanding().assumed:
             _take_by_convention(reading, "\n".join(texts), host=True)
-    for define in (_define_as_the_build_does, _take_and_define):
+    for define in (_define_as_the_build_does, _find_and_define, _take_and_define):
         if reading.understanding().broken:
             define(reading)
+    if reading.understanding().unfound and reading.understanding().broken:
+        _make_headers(reading)  # which macros may include
     for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
         if reading.understanding().broken:
             guess_again(reading)
@@ -222,8 +224,20 @@ def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed)
 
 
 def _look_for_headers(reading: Reading) -> None:
-    """The headers that the project has somewhere; one that is found may include others."""
+    """The headers that the project has somewhere."""
     first, before = reading.guessed, reading.understanding()
+    if not _add_folders(reading) or _finds_more(reading, before):
+        return
+    if reading.understanding().unfound:
+        _add_made_headers(reading)
+    _add_conventions(reading, "\n".join(reading.texts()))  # which headers may need though the file does not
+    if not _finds_more(reading, before):
+        _keep_if_better(reading, before, first)
+
+
+def _add_folders(reading: Reading) -> bool:
+    """Folders of headers that are not found; one that is found then may include others."""
+    first = reading.guessed
     for _ in range(_MAX_HEADER_ROUNDS):
         known = reading.guessed.folders
         folders = nearby_headers.folders_of(reading.path, reading.understanding().unfound)
@@ -231,13 +245,7 @@ def _look_for_headers(reading: Reading) -> None:
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
-    if reading.guessed == first or _finds_more(reading, before):
-        return
-    if reading.understanding().unfound:
-        _add_made_headers(reading)
-    _add_conventions(reading, "\n".join(reading.texts()))  # which headers may need though the file does not
-    if not _finds_more(reading, before):
-        _keep_if_better(reading, before, first)
+    return reading.guessed != first
 
 
 def _finds_more(reading: Reading, before: Understanding) -> bool:
@@ -301,6 +309,16 @@ def _add_macros(reading: Reading) -> bool:
     if macros:
         reading.read_with(evolve(first, switches=(*first.switches, *macros)))
     return bool(macros)
+
+
+def _find_and_define(reading: Reading) -> None:
+    """Headers and the build's macros together: what the headers declare may hang on the macros."""
+    first, before = reading.guessed, reading.understanding()
+    if _add_folders(reading) and _add_macros(reading):
+        _add_folders(reading)  # of those that are included where a macro says so
+        _keep_if_better(reading, before, first)
+    elif reading.guessed != first:
+        reading.read_with(first)
 
 
 def _take_and_define(reading: Reading) -> None:

@@ -8,28 +8,21 @@ on them stays undeclared. Looked for when a file is opened, never while typing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.frontend.surroundings.build_files import speaks_of_cuda
+from cuda_lsp.frontend.surroundings import cmake_values
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
-_MAX_FOLDERS = 5000
 _MAX_BYTES = 1 << 20
 _FOLDER = ".cuda-lsp-made"
 _CONFIGURED = re.compile(r'\bconfigure_file\s*\(\s*"?([^\s"()]+)"?\s+"?([^\s"()]+)"?', re.I)
-_SET = re.compile(
-    r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?(?:\s+CACHE\s(?:[^()"]|"[^"]{0,400}"){0,80})?\s*\)',
-    re.I | re.M,
-)
-_OPTION = re.compile(r'^[ \t]*option\s*\(\s*(\w+)\s+"[^"]{0,200}"\s+(ON|OFF)\s*\)', re.I | re.M)
 _FALSE = re.compile(r"0|OFF|NO|N|FALSE|IGNORE|NOTFOUND|(?<![\w.+-])[\w.+-]{1,60}-NOTFOUND", re.I)
 """Source: CMake's manual, ``if()``, "Condition Syntax"."""
-_COMMENT = re.compile(r"#[^\n]*")
 _PLACE = re.compile(r"@(\w+)@|\$\{(\w+)\}")
 _SWITCH = re.compile(r"^([ \t]*#[ \t]*)cmakedefine(01)?[ \t]+(\w+)([^\n]*)", re.M)
 
@@ -59,7 +52,7 @@ def made_headers(path: Path, names: Sequence[str]) -> tuple[MadeHeader, ...]:
     root = project_root(path)
     if root is None or not names:
         return ()
-    templates, values = _configured(root)
+    templates, values = _configured(root), cmake_values.values_of(root)
     found: list[MadeHeader] = []
     for name in names:
         template = next((t for t in templates if _is_called(t.made, name)), None)
@@ -75,6 +68,7 @@ def made_headers(path: Path, names: Sequence[str]) -> tuple[MadeHeader, ...]:
 def forget() -> None:
     """Look again: templates may have come or gone."""
     _configured.cache_clear()
+    cmake_values.forget()
 
 
 def _is_called(made: PurePosixPath, name: str) -> bool:
@@ -84,35 +78,15 @@ def _is_called(made: PurePosixPath, name: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _configured(root: Path) -> tuple[tuple[_Template, ...], dict[str, str | None]]:
-    """The templates of a project, and its variables; None: of several values."""
+def _configured(root: Path) -> tuple[_Template, ...]:
+    """The templates of a project."""
     templates: list[_Template] = []
-    values: dict[str, str | None] = {}
-    for file in _build_files(root):
-        try:
-            text = _COMMENT.sub("", files.read_text(file, _MAX_BYTES))
-        except OSError:
-            continue
-        for name, value in (*_SET.findall(text), *_OPTION.findall(text)):
-            values[name] = value if values.get(name, value) == value else None
+    for file, text in cmake_values.texts_of(root):
         for source, made in _CONFIGURED.findall(text):
             template = _source(_told(source), file, root)
             if template is not None:
                 templates.append(_Template(template, _told(made)))
-    return tuple(templates), values
-
-
-def _build_files(root: Path) -> Iterator[Path]:
-    for count, (folder, below, names) in enumerate(files.walk(root, (".txt", ".cmake"))):
-        if count >= _MAX_FOLDERS:
-            return
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        yield from (Path(folder, n) for n in names if _is_of_a_build(n))
-
-
-def _is_of_a_build(name: str) -> bool:
-    """A file of CMake; not one that sets up another platform (``SetupHIP.cmake``)."""
-    return name == "CMakeLists.txt" or (name.endswith(".cmake") and speaks_of_cuda(name) >= 0)
+    return tuple(templates)
 
 
 def _told(path: str) -> PurePosixPath:
@@ -131,7 +105,7 @@ def _source(name: PurePosixPath, said_in: Path, root: Path) -> Path | None:
     return None
 
 
-def _filled_in(template: str, values: dict[str, str | None]) -> str:
+def _filled_in(template: str, values: Mapping[str, str | None]) -> str:
     """What a build makes of a template; switches of which nothing is known are off."""
 
     def switched(match: re.Match[str]) -> str:

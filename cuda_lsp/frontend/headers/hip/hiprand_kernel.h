@@ -1,0 +1,2 @@
+#pragma once
+#include "hiprand/hiprand_kernel.h"
