@@ -45,7 +45,7 @@ class FrontendOptions:
     """How files are parsed. ``arguments`` are further compiler flags, already clang's.
 
     ``compile_commands``: path of the database to use; None: the nearest above each file, "": none.
-    ``device``: what nvcc needs besides, and clang does not know.
+    ``device``: what nvcc needs besides, and clang does not know. ``ours``: macros of the shim.
     """
 
     include_dirs: tuple[str, ...] = ()
@@ -55,6 +55,7 @@ class FrontendOptions:
     arguments: tuple[str, ...] = ()
     compile_commands: str | None = None
     device: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> FrontendOptions:
@@ -88,6 +89,7 @@ class FrontendOptions:
             "-nocudainc", "-nocudalib", "-fgpu-rdc", "--cuda-path=/nonexistent", "-nostdinc", "-nostdinc++",
             "-Xclang", "-fcuda-allow-variadic-functions",
             f"-std={self.std}", "-fno-spell-checking", "-ferror-limit=0", "-Wno-everything",
+            *(f"-D{define}" for define in self.ours),
         )  # fmt: skip
 
     def file_flags(self, path: Path) -> tuple[str, ...]:
