@@ -1,10 +1,10 @@
 // Words of the C++ standard library that headers around kernels use: without one of them clang drops the class that names it, and with it
 // all that is made of it. Bodies where kernels may call them.
-extern "C" { void* memchr(const void*, int, size_t); int vsnprintf(char*, size_t, const char*, va_list); int vsprintf(char*, const char*, va_list); int vprintf(const char*, va_list); int vfprintf(FILE*, const char*, va_list); int fegetround(); int fesetround(int); }
+extern "C" { void* memchr(const void*, int, size_t); int vsnprintf(char*, size_t, const char*, va_list); int vsprintf(char*, const char*, va_list); int vprintf(const char*, va_list); int vfprintf(FILE*, const char*, va_list); char* getenv(const char*); int fegetround(); int fesetround(int); }
 #if __cplusplus >= 201402L
 namespace std {
 using ::va_list; using ::memchr; using ::strlen; using ::strcmp; using ::strncmp; using ::strcpy; using ::strncpy; using ::snprintf; using ::sprintf; using ::fprintf; using ::vsnprintf; using ::fegetround; using ::fesetround; using ::realloc; using ::calloc; using ::uint_fast8_t; using ::int_fast32_t; using ::intmax_t; using ::uintmax_t;
-typedef long double max_align_t;
+typedef long double max_align_t; template <class P> struct pointer_traits; template <class T> struct pointer_traits<T*> { typedef T* pointer; typedef T element_type; typedef ptrdiff_t difference_type; template <class U> using rebind = U*; };
 template <class T, class = void> struct add_lvalue_reference { typedef T type; }; template <class T> struct add_lvalue_reference<T, void_t<T&>> { typedef T& type; };
 template <class T, class = void> struct add_rvalue_reference { typedef T type; }; template <class T> struct add_rvalue_reference<T, void_t<T&&>> { typedef T&& type; }; template <class T> using add_rvalue_reference_t = typename add_rvalue_reference<T>::type;
 template <class T> struct add_volatile { typedef volatile T type; }; template <class T> struct add_cv { typedef const volatile T type; }; template <class T> using remove_volatile_t = typename remove_volatile<T>::type;
@@ -32,6 +32,13 @@ template <class C> struct __pushes { C* __c; template <class T> __pushes& operat
 template <size_t I, size_t N> struct __each_part { template <class A, class B> static constexpr bool same(const A& a, const B& b) { return get<I>(a) == get<I>(b) && __each_part<I + 1, N>::same(a, b); } template <class A, class B> static constexpr bool less(const A& a, const B& b) { return get<I>(a) < get<I>(b) || (!(get<I>(b) < get<I>(a)) && __each_part<I + 1, N>::less(a, b)); } }; template <size_t N> struct __each_part<N, N> { template <class A, class B> static constexpr bool same(const A&, const B&) { return true; } template <class A, class B> static constexpr bool less(const A&, const B&) { return false; } };
 template <class... A, class... B> constexpr bool operator==(const tuple<A...>& a, const tuple<B...>& b) { return __each_part<0, sizeof...(A)>::same(a, b); } template <class... A, class... B> constexpr bool operator!=(const tuple<A...>& a, const tuple<B...>& b) { return !(a == b); } template <class... A, class... B> constexpr bool operator<(const tuple<A...>& a, const tuple<B...>& b) { return __each_part<0, sizeof...(A)>::less(a, b); }
 template <class A, class B> constexpr bool operator==(const pair<A, B>& a, const pair<A, B>& b) { return a.first == b.first && a.second == b.second; } template <class A, class B> constexpr bool operator!=(const pair<A, B>& a, const pair<A, B>& b) { return !(a == b); } template <class A, class B> constexpr bool operator<(const pair<A, B>& a, const pair<A, B>& b) { return a.first < b.first || (!(b.first < a.first) && a.second < b.second); }
+#define CUDA_LSP_COMPARED(takes, kind) template <takes> constexpr bool operator>(const kind& a, const kind& b) { return b < a; } template <takes> constexpr bool operator<=(const kind& a, const kind& b) { return !(b < a); } template <takes> constexpr bool operator>=(const kind& a, const kind& b) { return !(a < b); }
+#define CUDA_LSP_PAIR pair<A, B>
+#define CUDA_LSP_TWO class A, class B
+CUDA_LSP_COMPARED(class... T, tuple<T...>) CUDA_LSP_COMPARED(CUDA_LSP_TWO, CUDA_LSP_PAIR)
+#undef CUDA_LSP_PAIR
+#undef CUDA_LSP_TWO
+#undef CUDA_LSP_COMPARED
 template <class T, size_t N> constexpr bool operator==(const array<T, N>& a, const array<T, N>& b) { for (size_t i = 0; i < N; ++i) if (!(a.__items[i] == b.__items[i])) return false; return true; } template <class T, size_t N> constexpr bool operator!=(const array<T, N>& a, const array<T, N>& b) { return !(a == b); }
 }  // namespace std
 #endif
