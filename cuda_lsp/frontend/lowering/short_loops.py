@@ -1,4 +1,4 @@
-"""Loops of few rounds that walk arrays of the thread's own: ``for (int d = 0; d < 3; d++) a += x[d] * p[d];``.
+"""Loops of few rounds that walk arrays of the thread's own: ``for (int d = 0; d < 3; d++) a += x[d] * p[d]``.
 
 A scalar of a parameter is a parameter like any other where its place is known (``parameters``): of a
 pitch more can be said than of what some memory holds. Such a loop is written out, its counter a number
@@ -100,9 +100,9 @@ def _only_read(low: Lowering, body: Node, counter: Declaration) -> bool:
     for count, (node, parent) in enumerate(_with_parents(body)):
         if count > budgets.SHORT_BODY or node.kind in _ELSEWHERE:
             return False
-        if node.kind == K.DECL_REF and low.ast.referenced(node) is counter:
-            if parent is None or parent.kind != K.UNEXPOSED or type_of(low.ast, parent).const:
-                return False
+        read = parent is not None and parent.kind == K.UNEXPOSED and not type_of(low.ast, parent).const
+        if node.kind == K.DECL_REF and not read and low.ast.referenced(node) is counter:
+            return False
     return True
 
 
