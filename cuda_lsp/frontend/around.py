@@ -15,6 +15,7 @@ from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.own_names import left_to_program
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import made_headers, nearby_headers, units
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
@@ -34,6 +35,7 @@ class Around:
         self._host: tuple[Inclusions, HostCode] | None = None
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
+        self._ours: tuple[str, ...] = ()
         self._take_options()
 
     @property
@@ -60,9 +62,16 @@ class Around:
         if guessed.unit != before:
             self._take_options()
 
+    def leave_to_program(self, names: Iterable[str]) -> None:
+        """Namespaces that the program has itself; ours of that name are called otherwise."""
+        before, self._ours = self._ours, left_to_program(names)
+        if self._ours != before:
+            self._take_options()
+
     def _take_options(self) -> None:
         """The flags of the unit."""
-        self.options, self.option_errors = options_for(self.main, self._given)
+        options, self.option_errors = options_for(self.main, self._given)
+        self.options = evolve(options, ours=self._ours)
         self.flags = (*self.options.file_flags(self.main), *toolchain.shim_flags(self.options))
 
     def refresh(self) -> None:

@@ -40,6 +40,12 @@ MOST_RECURSION = 3
 MOST_CALLS = 60
 """Calls that are inlined one inside the other."""
 
+SHORT_ROUNDS = 8
+"""Of a loop that is written out round by round: there are few arrays of more dimensions."""
+
+SHORT_BODY = 400
+"""Parts of such a loop's body."""
+
 MOST_ATTEMPTS = 64
 """At one kernel: each learns of one more variable that it is assigned to, or that its address is taken."""
 

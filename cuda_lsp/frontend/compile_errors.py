@@ -13,7 +13,10 @@ from attrs import frozen
 
 from cuda_lsp.model import SourceRange
 
-_FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
+_FORGIVEN = re.compile(
+    r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat"
+    r"|^explicit qualification required to use member '[^'\n]+' from dependent base class\Z"  # by ``this->``
+)
 _REQUESTED = re.compile(r"in instantiation of (?!function|member function)")
 _OF_THE_HOST = re.compile(r"no matching (?:member )?function for call|reference to __host__ function")
 _MISSING = re.compile(r"'([^'\n]+)' file not found")

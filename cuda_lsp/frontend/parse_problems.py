@@ -29,18 +29,20 @@ from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import Severity, SourceRange, ToolError
 
-# Headers of the toolkit, of the C library and of systems that sources include in quotes as well.
-_TOOLKIT = re.compile(
-    r"(?:^|/)(?:cuda|cu(?:blas|fft|rand|sparse|solver|dnn|complex|tensor|pti)|cub/|cooperative_groups|thrust/|nv|npp|"
-    r"device_|driver_|vector_|math_|sm_\d|texture_|surface_|crt/|channel_desc|host_defines|builtin_types|mma|"
-    r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
-)
-# Of what stands in quotes, what is not the project's own, as ``"cuda/tiles.h"`` may be.
+# Headers of the toolkit, of libraries beside it and of the C library, by their whole names: a project's own
+# may begin alike (``cuda_helpers.h``, ``cv/cuda_tools/wrap.hpp``).
 _NOBODYS = re.compile(
-    r"\A(?:cub|thrust|crt|sys|nv|cooperative_groups)/|\Acuda/(?!.*\.)"
-    r"|\A(?:cuda(?:_runtime(?:_api)?|_fp16|_bf16|_fp8|_profiler_api)?|cu(?:blas|fft|rand|sparse|solver|dnn|Complex)\w*"
-    r"|(?:device|driver|vector|host)_\w+|math\w*|sm_\w+|builtin_types|std\w+|string|assert|time|unistd|omp|mpi"
-    r"|mma|nccl)\.h(?:pp)?\Z"
+    r"\A(?:cub|thrust|crt|sys|bits|nv|nvtx3|cooperative_groups)/|\Acuda/(?!.*\.)"
+    r"|\A(?:cuda(?:_runtime(?:_api)?|_(?:fp16|bf16|fp8|fp6|fp4)|_profiler_api|_device_runtime_api|_pipeline\w*"
+    r"|_awbarrier\w*|_(?:texture|surface)_types|_(?:gl|egl|vdpau)_interop|GL|EGL|Profiler|Typedefs|rt_platform)?"
+    r"|cu(?:blas(?:_v2|_api|Lt|Xt)?|fft(?:w|Xt)?|rand(?:_\w+)?|sparse(?:_v2|Lt)?|solver(?:Dn|Sp|Rf|Mg|_common)?"
+    r"|dnn(?:_\w+)?|Complex|tensor|pti)|npp\w*|nv(?:ml|rtc|jpeg|functional|ToolsExt\w*|JitLink|PTXCompiler)|nccl"
+    r"|device_(?:types|functions|atomic_functions|double_functions|launch_parameters)|driver_(?:types|functions)"
+    r"|vector_(?:types|functions)|host_(?:config|defines)|math_(?:constants|functions)|(?:builtin|library)_types"
+    r"|(?:texture|surface)_(?:types|functions|fetch_functions|indirect_functions)|channel_descriptor|sm_\d\d_\w+"
+    r"|mma|mpi|omp|assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|memory|setjmp|signal"
+    r"|std(?:align|arg|atomic|bool|def|int|io|lib|noreturn)|strings?|tgmath|threads|time|uchar|unistd|wchar|wctype"
+    r"|pthread|getopt|malloc)(?:\.h(?:pp)?)?\Z"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _PER_KERNEL = 3
@@ -128,9 +130,7 @@ def read_problems(
 
 
 def _may_be_of_the_project(header: str, system: bool) -> bool:
-    if system:
-        return not _TOOLKIT.search(header) and ("/" in header or "." in header)
-    return not _NOBODYS.search(header)
+    return not _NOBODYS.search(header) and (not system or "/" in header or "." in header)
 
 
 def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[Problem]:
@@ -157,7 +157,7 @@ def missing_headers(
     seen: set[str] = set()
     for name, line in missing:
         text = source.line(line)
-        if name in seen or _TOOLKIT.search(name):
+        if name in seen or _NOBODYS.search(name):
             continue
         seen.add(name)
         line = line if line <= len(source.line_starts) else 0  # else it stands behind the text

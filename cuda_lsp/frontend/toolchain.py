@@ -54,7 +54,7 @@ class FrontendOptions:
     """How files are parsed. ``arguments`` are further compiler flags, already clang's.
 
     ``compile_commands``: path of the database to use; None: the nearest above each file, "": none.
-    ``device``: what nvcc needs besides, and clang does not know.
+    ``device``: what nvcc needs besides, and clang does not know. ``ours``: macros of the shim.
     """
 
     include_dirs: tuple[str, ...] = ()
@@ -64,6 +64,7 @@ class FrontendOptions:
     arguments: tuple[str, ...] = ()
     compile_commands: str | None = None
     device: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> FrontendOptions:
@@ -97,6 +98,7 @@ class FrontendOptions:
             "-nocudainc", "-nocudalib", "-fgpu-rdc", "--cuda-path=/nonexistent", "-nostdinc", "-nostdinc++",
             "-Xclang", "-fcuda-allow-variadic-functions",
             f"-std={self.std}", "-fno-spell-checking", "-ferror-limit=0", "-Wno-everything",
+            *(f"-D{define}" for define in self.ours),
         )  # fmt: skip
 
     def file_flags(self, path: Path) -> tuple[str, ...]:

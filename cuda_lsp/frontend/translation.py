@@ -385,6 +385,7 @@ class Translation:
         buffers = self._respelled(buffers)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
+        self._around.leave_to_program(self._own_names)
         arguments = (*self.guessed.flags(self.path), *self._readable.flags, *renaming(self._own_names))
         unit, self._unit, self._ast = self._unit, None, None
         try:

@@ -521,8 +521,24 @@ void go(at::Tensor t) {
     assert told.startswith("fill<float, ")
 
 
-@pytest.mark.parametrize("name", ["cuda/tile.h", "string_tile.h", "device_tile.cuh", "cuda_tile.h"])
-def test_headers_that_only_sound_like_the_toolkits_are_looked_for(tmp_path: Path, name: str) -> None:
-    text = SWAP.format(barrier="__syncthreads();").replace("tile.h", name)
+@pytest.mark.parametrize("quotes", ['"{}"', "<{}>"])
+@pytest.mark.parametrize(
+    "name", ["cuda/tile.h", "string_tile.h", "device_tile.cuh", "cuda_tile.h", "nvlib/tile.h", "a/cuda_b/t.h"]
+)
+def test_headers_that_only_sound_like_the_toolkits_are_looked_for(
+    tmp_path: Path, name: str, quotes: str
+) -> None:
+    text = SWAP.format(barrier="__syncthreads();").replace('"tile.h"', quotes.format(name))
     root = project(tmp_path, {f"include/{name}": "#define TILE 128\n", "src/swap.cu": text})
     assert verdicts(root / "src/swap.cu") == {"swap": Verdict.RACE_FREE}
+
+
+@pytest.mark.parametrize("name", ["cuda_runtime.h", "cub/cub.cuh", "thrust/pair.h", "math.h", "nv/target"])
+@pytest.mark.parametrize("quotes", ['"{}"', "<{}>"])
+def test_headers_of_the_toolkit_are_not_taken_from_the_project(
+    tmp_path: Path, name: str, quotes: str
+) -> None:
+    root = project(tmp_path, {f"include/{name}": "", "src/k.cu": f"#include {quotes.format(name)}\n"})
+    translation = Translation(root / "src/k.cu", (root / "src/k.cu").read_text())
+    assert not translation.understanding().unfound
+    assert not translation.guessed.folders

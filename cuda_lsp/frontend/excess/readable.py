@@ -23,7 +23,7 @@ from cuda_lsp.frontend.excess.macros import (
     without_bombs,
 )
 from cuda_lsp.frontend.excess.statements import Excess, large_blocks, long_statements
-from cuda_lsp.frontend.excess.templates import branches, branching_functions, template_texts
+from cuda_lsp.frontend.excess.templates import Text, branches, branching_functions, template_texts
 
 MARK = "'$'"
 """How clang's messages name what was replaced."""
@@ -101,13 +101,13 @@ def is_readable(data: bytes, start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _told(header: str) -> tuple[tuple[tuple[bytes, bytes, bytes], ...], tuple[tuple[bytes, bytes], ...]]:
+def _told(header: str) -> tuple[tuple[tuple[bytes, bytes, bytes], ...], tuple[Text, ...]]:
     """The macros and templates of a header."""
     data = header.encode("utf-8", "replace")
     return definitions(data), template_texts(data)
 
 
-def _limits(data: bytes, templates: tuple[tuple[bytes, bytes], ...]) -> tuple[str, ...]:
+def _limits(data: bytes, templates: tuple[Text, ...]) -> tuple[str, ...]:
     """Flags that limit what clang computes."""
     depth = (f"-ftemplate-depth={budgets.BRANCHING_DEPTH}",) if branches(templates) else ()
     names = {match[1] for match in _CONSTANT.finditer(data) if match[1]}

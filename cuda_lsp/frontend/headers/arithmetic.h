@@ -74,6 +74,7 @@ CUDA_LSP_CONVERT(__double2uint, unsigned, double) CUDA_LSP_CONVERT(__double2ll, 
 CUDA_LSP_CONVERT(__double2float, float, double) CUDA_LSP_CONVERT(__int2double, double, int) CUDA_LSP_CONVERT(__uint2double, double, unsigned)
 CUDA_LSP_CONVERT(__ll2double, double, long long) CUDA_LSP_CONVERT(__ull2double, double, unsigned long long)
 #undef CUDA_LSP_CONVERT
+unsigned __vabs2(unsigned); unsigned __vabs4(unsigned); unsigned __vabsss2(unsigned); unsigned __vabsss4(unsigned); unsigned __vneg2(unsigned); unsigned __vneg4(unsigned); unsigned __vnegss2(unsigned); unsigned __vnegss4(unsigned);
 #define CUDA_LSP_SIMD(n) unsigned n(unsigned, unsigned);
 CUDA_LSP_SIMD(__vadd2) CUDA_LSP_SIMD(__vadd4) CUDA_LSP_SIMD(__vsub2) CUDA_LSP_SIMD(__vsub4) CUDA_LSP_SIMD(__vmaxs2) CUDA_LSP_SIMD(__vmaxs4) CUDA_LSP_SIMD(__vmaxu2)
 CUDA_LSP_SIMD(__vmaxu4) CUDA_LSP_SIMD(__vmins2) CUDA_LSP_SIMD(__vmins4) CUDA_LSP_SIMD(__vminu2) CUDA_LSP_SIMD(__vminu4) CUDA_LSP_SIMD(__vcmpeq4) CUDA_LSP_SIMD(__vcmpgts2)

@@ -4,6 +4,11 @@
 #define CUDA_LSP_SHIM_H
 #pragma clang system_header
 
+// libcu++ is there only for who includes it: others may have a namespace of that name themselves (``own_names.py``).
+#ifndef CUDA_LSP_LIBCUDACXX
+#define CUDA_LSP_LIBCUDACXX cuda
+#endif
+
 #pragma clang force_cuda_host_device begin
 #include "qualifiers.h"
 #include "limits_and_types.h"
@@ -20,6 +25,7 @@
 #include "values.h"
 #include "runtime.h"
 #include "host_words.h"
+#include "more_standard.h"
 #pragma clang force_cuda_host_device end
 
 // A pack of a hundred million is six gigabytes of clang's.

@@ -45,7 +45,7 @@ template <class U, int m, int n, int k, class T, class L = void> struct fragment
 template <class F, class T> void fill_fragment(F&, T); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned, layout_t);
 template <class T, class F> void store_matrix_sync(T*, const F&, unsigned, layout_t); template <class A, class B, class C, class D> void mma_sync(A&, const B&, const C&, const D&, bool = false); float __float_to_tf32(float);
 } }  // namespace nvcuda::wmma
-namespace cuda {
+namespace CUDA_LSP_LIBCUDACXX {
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 namespace std { using namespace ::std; enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst }; }
 using std::memory_order; using std::memory_order_relaxed; using std::memory_order_acquire; using std::memory_order_release; using std::memory_order_acq_rel; using std::memory_order_seq_cst;
@@ -56,7 +56,7 @@ template <class T, thread_scope S = thread_scope_system> struct atomic_ref { exp
 template <class T, thread_scope S = thread_scope_system> struct atomic { T __value; atomic() = default; atomic(T); CUDA_LSP_OPERATIONS() };
 #undef CUDA_LSP_OPERATIONS
 namespace std {
-template <class T> using atomic = ::cuda::atomic<T>; template <class T> using atomic_ref = ::cuda::atomic_ref<T>;
+template <class T> using atomic = ::CUDA_LSP_LIBCUDACXX::atomic<T>; template <class T> using atomic_ref = ::CUDA_LSP_LIBCUDACXX::atomic_ref<T>;
 struct atomic_flag { int __value; bool test_and_set(int = 5); bool test(int = 5) const; void clear(int = 5); };
 }
 void atomic_thread_fence(int, thread_scope = thread_scope_system);
@@ -67,7 +67,7 @@ template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&,
 template <class P, class B> void pipeline_producer_commit(P&, B&);
 template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class... X> void memcpy_async(X&&...); template <size_t N> struct aligned_size_t { static constexpr size_t align = N; size_t value; constexpr explicit aligned_size_t(size_t size) : value(size) {} constexpr operator size_t() const { return value; } };
 namespace device { template <class... X> void memcpy_async_tx(X&&...); template <class... X> int barrier_arrive_tx(X&&...); template <class... X> void barrier_expect_tx(X&&...); }
-}  // namespace cuda
+}  // namespace CUDA_LSP_LIBCUDACXX
 struct curandState { unsigned __words[12]; };
 typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateScrambledSobol32, curandStateScrambledSobol32_t, curandStateSobol64, curandStateSobol64_t, curandStateScrambledSobol64, curandStateScrambledSobol64_t;
 void curand_init(unsigned long long, unsigned long long, unsigned long long, curandState*);

@@ -96,6 +96,7 @@ class _Attempts:
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.members: dict[str, TypeInfo] = {}
+        self.written_out: set[tuple[int, int]] = set()  # loops
         self.met: dict[int, Declaration] = {declaration.key: declaration}
         self.hopeless, self.keeps_floats = False, self.valued
 
@@ -116,7 +117,11 @@ class _Attempts:
             low.keeps_floats, low.computed = self.keeps_floats, self.computed
             low.errors = in_order(errors)
             try:
+                low.written_out = self.written_out
                 kernel = _lower(low, self.ast.body(self.declaration), self.name)
+                if not low.walked <= self.written_out:
+                    self.written_out |= low.walked
+                    continue
                 if self.keeps_floats or not floats_decide(kernel.body):
                     return kernel
                 self.keeps_floats = True

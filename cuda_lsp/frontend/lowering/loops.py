@@ -9,8 +9,9 @@ from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.parts_in_macros import for_parts_by_kind
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
 from cuda_lsp.frontend.lowering.ranges import Iterators
+from cuda_lsp.frontend.lowering.short_loops import values_of_counter
 from cuda_lsp.frontend.lowering.state import Lowering
-from cuda_lsp.frontend.lowering.types import type_of, type_of_declaration
+from cuda_lsp.frontend.lowering.types import TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Block, Const, Expr, Loop, Stmt
 from cuda_lsp.ir.types import INT64
@@ -19,9 +20,31 @@ from cuda_lsp.ir.types import INT64
 def for_loop(low: Lowering, node: Node) -> None:
     """``for (init; test; step) body``; ``test`` may declare a variable."""
     init, variable, test, step, body = for_parts(low, node)
+    counted = values_of_counter(low, init, test, step, body) if variable is None else None
+    if counted is not None and body is not None and node.key in low.written_out:
+        _written_out(low, node, *counted, body)
+        return
     if init is not None:
         statements.statement(low, init)
+    low.short_loops += (node.key,) if counted is not None else ()
     _loop(low, node, variable, test, step, body)
+    if counted is not None:
+        low.short_loops.pop()
+
+
+def _written_out(
+    low: Lowering, node: Node, counter: Declaration, info: TypeInfo, values: tuple[int, ...], body: Node
+) -> None:
+    """The rounds of a loop one after the other, the counter a number in each."""
+    label, site = low.fresh(), low.site(node)
+    with low.nested() as rounds:
+        for value in values:
+            around = low.fresh()
+            low.env[counter.key] = StaticPlace(info, Const(value, info.ir))
+            with low.nested() as inside:
+                _inside(low, body, label, around)
+            low.emit(Block(around, tuple(inside), site))
+    low.emit(Block(label, tuple(rounds), site))
 
 
 def while_loop(low: Lowering, node: Node) -> None:

@@ -390,6 +390,10 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
     attributes = spaces_of(low.ast, declaration)
     if K.SHARED_ATTR in attributes:
         return shared(low, declaration, info)
+    if declaration.kind == K.BINDING and info.scalar and info.const:  # so are instances of variable templates
+        found = low.ast.evaluate(node.cursor)
+        if found is not None and isinstance(info.ir, Int):
+            return StaticPlace(info, Const(info.ir.wrap(int(found)), info.ir))
     if info.kind == "reference" or declaration.kind in (K.PARAMETER, K.BINDING):
         raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
     if K.CONSTANT_ATTR in attributes:

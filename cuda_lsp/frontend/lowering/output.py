@@ -7,7 +7,7 @@ is given up by ``budgets.TooMuch``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 from cuda_lsp.frontend import budgets
@@ -112,6 +112,9 @@ class Output:
         self.members: dict[str, Place] = {}  # of these, that are parameters of their own
         self.own_members: Mapping[str, TypeInfo] = {}  # … that the kernel assigns to: variables
         self.late_parameters: list[Var] = []  # fields that only their use told of
+        self.short_loops: list[tuple[int, int]] = []  # around what is lowered, innermost last
+        self.walked: set[tuple[int, int]] = set()  # … in which such an object is read at no known place
+        self.written_out: Set[tuple[int, int]] = frozenset()  # … that are written out round by round
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block

@@ -16,7 +16,7 @@ from cuda_lsp.frontend.lowering.places import (
 from cuda_lsp.frontend.lowering.tables import offset_in
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
 from cuda_lsp.ir.program import AddressOf, Array, Assume, Const, Expr, Var
-from cuda_lsp.ir.types import Pointer
+from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import root_array
 from cuda_lsp.model import Site, Space
 
@@ -63,6 +63,10 @@ def passed_member(low: Output, pointer: Expr, info: TypeInfo) -> Place | None:
     name = _member_at(low, pointer, info)
     if name is None:
         reread(low, pointer)
+        base = root_array(pointer)
+        own = base is not None and (base.id in low.passed or base.space is Space.LOCAL)
+        if low.short_loops and own and isinstance(info.ir, Int) and not isinstance(offset_in(pointer), Const):
+            low.walked.add(low.short_loops[-1])
         return None
     if name not in low.members:
         low.members[name] = place_of_parameter(low, name, info, low.late_parameters, 0)

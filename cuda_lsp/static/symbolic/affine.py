@@ -130,7 +130,9 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int, copies: Copie
     overlap = t.TRUE  # may alias: nothing is known of their distance
     if memory_base(first.array)[0] == memory_base(second.array)[0]:
         sizes = copies.of(first.size, 1), copies.of(second.size, 2)
-        overlap = _in_one_object(a, b, sizes, words=first.word and second.word)
+        same_object, a, b = _in_one_object(a, b)
+        guards = t.and_(guards, same_object)
+        overlap = touching(a, b, sizes, words=first.word and second.word)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
         same = first.size is second.size and copies.of(first.value, 1) is copies.of(second.value, 2)
@@ -150,13 +152,13 @@ def _other_lock(pair: Pair, copies: Copies) -> Term:
     return apart
 
 
-def _in_one_object(a: Term, b: Term, sizes: tuple[Term, Term], *, words: bool) -> Term:
-    """``touching``, and in one of the objects that a table of pointers leads to, whatever these hold."""
+def _in_one_object(a: Term, b: Term) -> tuple[Term, Term, Term]:
+    """That both offsets are in one of the objects that a table of pointers leads to, and where in it."""
     (object_a, inside_a), (object_b, inside_b) = _object_of(a), _object_of(b)
     same = t.eq(object_a, object_b)
     if same is t.TRUE or _leaves_object(inside_a) or _leaves_object(inside_b):
-        return touching(a, b, sizes, words=words)
-    return t.and_(same, touching(inside_a, inside_b, sizes, words=words))
+        return t.TRUE, a, b
+    return same, inside_a, inside_b
 
 
 def _object_of(offset: Term) -> tuple[Term, Term]:
