@@ -122,6 +122,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_CXXMethod_isDefaulted", c_uint, [RawCursor]),
     ("clang_CXXMethod_isStatic", c_uint, [RawCursor]),
     ("clang_CXXMethod_isVirtual", c_uint, [RawCursor]),
+    ("clang_isVirtualBase", c_uint, [RawCursor]),
     ("clang_equalTypes", c_uint, [RawType, RawType]),
 )
 

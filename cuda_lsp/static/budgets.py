@@ -182,6 +182,9 @@ MOST_OFFSETS = 6
 MOST_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
 
+PAIRS_NOT_LOOKED_AT = 250
+"""Pairs of one relation beyond which those that one look decides are not kept."""
+
 MOST_PAIRS = 4000
 """Pairs kept for one relation of two threads; beyond it the kernel is undecided."""
 

@@ -72,3 +72,24 @@ def test_a_race_where_they_are_apart_is_told_too() -> None:
 def test_nobody_is_told_of_the_argument_that_says_so() -> None:
     text = SUM + "void go(float* a, float* b) { sum<<<9, 256>>>(a, b, 9); sum<<<1, 256>>>(b, b, 9); }\n"
     assert "elsewhere" not in str(document([check_text(Path("k.cu"), text)]))
+
+
+RECORDS = """struct View { float* data; int rows; };
+__global__ void move(View from, View to) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i + 1 < from.rows) to.data[i] = from.data[i + 1];
+}
+void go(View a, View b) { FIRST SECOND }
+"""
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_record_that_one_launch_passes_twice(order: tuple[int, int]) -> None:
+    launches = ("move<<<64, 128>>>(a, b);", "move<<<64, 128>>>(a, a);")
+    first, second = (launches[i] for i in order)
+    text = RECORDS.replace("FIRST", first).replace("SECOND", second)
+    (report,) = check_text(Path("k.cu"), text).kernels
+    assert report.verdict is Verdict.RACY
+    apart = RECORDS.replace("FIRST", launches[0]).replace("SECOND", "")
+    (report,) = check_text(Path("k.cu"), apart).kernels
+    assert report.verdict is Verdict.RACE_FREE

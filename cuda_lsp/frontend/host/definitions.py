@@ -208,7 +208,7 @@ def writes_member(plain: str, begin: int, end: int, variable: str, member: str) 
 def scope_of(text: HostText, position: int) -> str:
     """``outer::Inner``: the namespaces and classes around a place; "" outside of all, and in functions."""
     names: list[str] = []
-    brace = text.braces.begin(position)
+    brace = scope_begin(text, position)
     while brace >= 0:
         scope = _SCOPE.search(text.plain, max(0, brace - _LONGEST_HEAD), brace)
         if scope is None:
@@ -216,6 +216,14 @@ def scope_of(text: HostText, position: int) -> str:
         names.insert(0, scope[1])
         brace = text.braces.begin(brace - 1)
     return "::".join(names)
+
+
+def scope_begin(text: HostText, position: int) -> int:
+    """The brace around a place; enumerators are names of what is around their enumeration."""
+    brace = text.braces.begin(position)
+    head = text.plain[max(0, brace - _LONGEST_HEAD) : max(0, brace)]
+    plain = _ENUM.search(head) is not None and _SCOPE.search(head) is None
+    return text.braces.begin(brace - 1) if plain else brace
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -24,6 +24,7 @@ from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead
 from cuda_lsp.frontend.host.definitions import (
     in_namespaces_only,
     is_integer,
+    scope_begin,
     scope_of,
     with_integers,
 )
@@ -312,7 +313,7 @@ class HostConstants(Reaching):
         file, of = classes[0]
         given = self._given_to(file, of, arguments, before, depth)
         for definition in file._definitions[name].all if name in file._definitions else ():
-            inside = definition.text is not None and file._braces.begin(definition.position) == of.body
+            inside = definition.text is not None and scope_begin(file.text, definition.position) == of.body
             if inside and file._others(name, definition) == []:
                 with file._on_a_way(given):
                     return file._evaluated(definition.text or "", definition.position, depth - 1)

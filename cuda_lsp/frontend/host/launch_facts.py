@@ -19,6 +19,7 @@ from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.passed_types import known_type, may_be_together
+from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText, split_arguments
@@ -132,9 +133,14 @@ def with_own_buffers(
     found: list[LaunchConfig] = []
     for launch in launches:
         here = [shared for place, shared in told if place is not None and place == launch.site]
-        own = {apart(name): int(bool(here) and all(name not in s for s in here)) for name in names}
+        own = {apart(name): int(bool(here) and not any(_is_told(name, s) for s in here)) for name in names}
         found.append(evolve(launch, arguments={**launch.arguments, **own}))
     return tuple(found)
+
+
+def _is_told(name: str, shared: Mapping[str, SharedBuffer]) -> bool:
+    """Of the pointer, or of a record that it is a field of."""
+    return any(name == known or name.startswith(f"{known}.") for known in shared)
 
 
 PassedPlace = tuple[str, str | int | None]
@@ -179,8 +185,20 @@ def _one_buffer(
         for (one, here), (other, there) in itertools.combinations(placed, 2):
             if one.buffer == other.buffer and here != there and (one.field, other.field) != (None, None):
                 found[here, there] = None
+            for record, place, pointer, at in ((one, here, other, there), (other, there, one, here)):
+                field = _field_of_record(record, pointer)
+                if field is not None:
+                    found[(place[0], field), at] = None
         found.update(((here, ("", p.buffer)), None) for p, here in placed if p.buffer.isidentifier())
     return tuple(found)
+
+
+def _field_of_record(record: Pointed, pointer: Pointed) -> str | None:
+    """The field of a record, passed as it is, that another argument names (``k<<<…>>>(v, v.data)``)."""
+    field = pointer.buffer.removeprefix(f"{record.buffer}.")
+    if field == pointer.buffer or isinstance(record.field, int):
+        return None
+    return field if record.field is None else f"{record.field}.{field}"
 
 
 def _computed_arguments(

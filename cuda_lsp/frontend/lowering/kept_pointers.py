@@ -18,12 +18,26 @@ from cuda_lsp.frontend.lowering.build import binary, offset_by
 from cuda_lsp.frontend.lowering.output import Output
 from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Node
-from cuda_lsp.ir.program import STRETCH, AddressOf, Array, BinaryOp, Const, Expr, Load, Offset, Store
+from cuda_lsp.ir.program import (
+    STRETCH,
+    AddressOf,
+    Array,
+    Binary,
+    BinaryOp,
+    Cast,
+    Const,
+    Expr,
+    Incomplete,
+    Load,
+    Offset,
+    Store,
+)
 from cuda_lsp.ir.types import INT64, Pointer
-from cuda_lsp.ir.walk import root_array
+from cuda_lsp.ir.walk import root_array, written_arrays
 from cuda_lsp.model import Site, Space
 
 Number = int | float
+_INDEX = re.compile(r"\[\d+\]")
 _FIELD = re.compile(r"\A(\w+)(?:\.\w+)+\Z")
 
 
@@ -33,7 +47,8 @@ class KeptPointers:
 
     ``read``, ``written``: memory of which pointers were read as if the kernel wrote none there, or written as
     if it read none. ``stretches``: tables of which each place has an object of its own. ``fields``: by record
-    of the device, where pointers were read from it, None for what is no field alone.
+    of the device, where pointers were read from it, None for what is no field alone. ``chosen``: what those
+    point into that are read where only a run tells, with the place, by the parameter that holds them.
     """
 
     low: Output
@@ -42,6 +57,7 @@ class KeptPointers:
     written: set[int] = field(factory=set[int])
     stretches: dict[int, str] = field(factory=dict[int, str])
     fields: dict[str, set[Number | None]] = field(factory=dict[str, "set[Number | None]"])
+    chosen: list[tuple[int, Expr | None, Array]] = field(factory=list["tuple[int, Expr | None, Array]"])
 
     def store(self, place: Expr, pointer: Expr, site: Site, volatile: bool, node: Node | None) -> bool:
         """Keep a pointer in shared memory as a number, if it can be; False: that is not done."""
@@ -95,6 +111,7 @@ class KeptPointers:
             self.stretches[base.id] = base.name
             key = f"pointees {target.name} {name}"
             whole = low.array(key, f"*{base.name}", Space.GLOBAL, every, may_alias=group)
+            self._note_choice(base, index, whole)
             moved = binary(BinaryOp.MUL, index, Const(STRETCH, INT64))
             return offset_by(AddressOf(whole, Pointer(size)), moved)
         if base is not None and _is_of_device(base) and base.id not in low.passed:
@@ -103,10 +120,34 @@ class KeptPointers:
             group = group if at is None else f"pointer at {at} of {base.name}"  # fields of a union are one
         key = f"pointee {text} {target.name} {name}"
         address = AddressOf(low.array(key, f"*{text}", Space.GLOBAL, every, may_alias=group), Pointer(size))
+        self._note_choice(base, index, address.array)
         if steady and low.same_in_grid(place):
             return address
         moved = low.unknown(f"pointer {text} was read from memory", INT64, varies=True)
         return Offset(address, moved, address.type)
+
+    def _note_choice(self, base: Array | None, index: Expr | None, target: Array) -> None:
+        if base is not None and base.id in self.low.passed and not isinstance(index, Const):
+            self.chosen.append((base.id, index, target))
+
+    def say_choices(self) -> None:
+        """Says where a pointer of a parameter is named (``p[0].x``) and may be chosen, too (``p[i].x``), and
+        one of these writes."""
+        low, written = self.low, written_arrays(self.low.out)
+        for memory, index, target in self.chosen:
+            members = low.passed[memory].members
+            first = _at_zero(index)
+            table = next((_table(m.name) for m in members if m.offset == first), None)
+            for member in members:
+                array = low.arrays.get(f"parameter {member.name}")
+                read = array is not None and "[" in member.name and member.name in low.members
+                if (
+                    read
+                    and table in (None, _table(member.name))
+                    and not written.isdisjoint({array, target, None})
+                ):
+                    reason = f"where `{target.name.removeprefix('*')}` points is not known"
+                    low.emit(Incomplete(f"`{member.name}`", reason, Site(low.home)))
 
     def granted(self) -> list[str]:
         """What is taken for granted of tables, for people."""
@@ -129,3 +170,24 @@ def _is_field(base: Array, text: str) -> bool:
     """A field of the record itself: no element, and not reached through another pointer or a reference."""
     found = _FIELD.match(text)
     return found is not None and found[1] == base.name
+
+
+def _table(name: str) -> str:
+    """The member of each element that a member of one element is."""
+    return _INDEX.sub("[]", name)
+
+
+def _at_zero(index: Expr | None) -> Number | None:
+    """A sum of numbers and multiples, where all that is multiplied is 0; None: it is something else."""
+    match index:
+        case Const():
+            return index.value
+        case Binary(op=BinaryOp.ADD):
+            left, right = _at_zero(index.left), _at_zero(index.right)
+            return left + right if left is not None and right is not None else None
+        case Binary(op=BinaryOp.MUL):
+            return 0 if isinstance(index.right, Const) or isinstance(index.left, Const) else None
+        case Cast():
+            return _at_zero(index.operand)
+        case _:
+            return None

@@ -9,9 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from attrs import evolve
+
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError, in_order
 from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed, PassedPlace
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
@@ -162,6 +165,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         statement(low, body)
     _unwritten(low)
     _say_overlapping(low)
+    low.kept_pointers.say_choices()
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
     low.out[:] = with_members(low, low.out)
@@ -251,18 +255,30 @@ def _unwritten(low: Lowering) -> None:
             raise Restart(low.owners[key], memory=False)
 
 
-def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:
+def _in_shared_buffer(
+    low: Lowering,
+    name: str,
+    info: TypeInfo,
+    place: Place,
+    found: list[Var],
+    within: SharedBuffer | None = None,
+) -> Place:
     """A pointer parameter that launches point into an earlier one's buffer, so many elements behind.
 
-    Of a record the fields. Launches that point it elsewhere say so by a parameter of its own.
+    Of a record the fields; ``within``: what is told of one as of a field of a record that is passed twice.
+    Launches that point it elsewhere say so by a parameter of its own.
     """
+    shared = low.launched.shared.get(name, within)
     if isinstance(place, RecordPlace):
+        same = shared is not None and shared.offset == 0 and _is_one_class(low, info, str(shared.first))
         for field in info.fields:
+            again = (
+                evolve(shared, first=f"{shared.first}.{field.name}") if shared is not None and same else None
+            )
             inner = place.fields[field.key]
-            inner = _in_shared_buffer(low, f"{name}.{field.name}", field.type, inner, found)
+            inner = _in_shared_buffer(low, f"{name}.{field.name}", field.type, inner, found, again)
             place.fields[field.key] = inner
         return place
-    shared = low.launched.shared.get(name)
     anchor = low.arrays.get(f"parameter {shared.first}") if shared is not None else None
     if shared is None or anchor is None or not isinstance(place, StaticPlace) or not info.is_pointer:
         return place
@@ -283,11 +299,29 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
     return StaticPlace(info, start, place.owner)
 
 
+def _is_one_class(low: Lowering, info: TypeInfo, name: str) -> bool:
+    """Whether the parameter, or field of one, of that name is of the same class."""
+    other = low.passed_records.get(name)
+    return other is not None and other.declaration is not None and other.declaration is info.declaration
+
+
 def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
     reason = "a launch points both into one buffer, and how far apart they are is not known"
-    for what in dict.fromkeys((*_written_pairs(low, low.overlapping), *_written_together(low))):
+    pairs = {**low.overlapping, **_fields_passed_again(low)}
+    for what in dict.fromkeys((*_written_pairs(low, pairs), *_written_together(low))):
         low.emit(Incomplete(what, reason, Site(low.home)))
+
+
+def _fields_passed_again(low: Lowering) -> dict[str, str]:
+    """Pointers in records that are passed twice: each may be what it is in the first."""
+    found: dict[str, str] = {}
+    for name, shared in low.launched.shared.items():
+        for key in low.arrays:
+            if isinstance(key, str) and key.startswith(f"parameter {name}."):
+                field = key.removeprefix(f"parameter {name}")
+                found[f"{name}{field}"] = f"{shared.first}{field}"
+    return found
 
 
 def _written_together(low: Lowering) -> Iterator[str]:
@@ -298,7 +332,9 @@ def _written_together(low: Lowering) -> Iterator[str]:
         if _are_pieces(low, pair):
             continue  # taken for granted, and told
         here, there = (list(_arrays_at(low, place)) for place in pair)
-        for one, other in itertools.product(here, there):
+        for (field, one), (same, other) in itertools.product(here, there):
+            if field != same:
+                continue
             met = None in touched or {one, other} <= touched
             if one is not other and met and not written.isdisjoint({one, other, None}):
                 yield f"`{one.name}` and `{other.name}`"
@@ -318,19 +354,23 @@ def _name_of(low: Lowering, place: PassedPlace) -> str:
     return name if field is None else f"{name}.{field}"
 
 
-def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[Array]:
-    """What a place of a parameter points to; without a parameter, what has this name on the device."""
+def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[tuple[str, Array]]:
+    """What a place of a parameter points to; without a parameter, what has this name on the device.
+
+    Behind the field, where it is a record's.
+    """
     name, field = place
     if not name:
         globals_ = (a for key, a in low.arrays.items() if isinstance(key, int) and a.space is Space.GLOBAL)
-        yield from (array for array in globals_ if array.name == field)
+        yield from (("", array) for array in globals_ if array.name == field)
         return
     fields = low.record_fields.get(name, ())
     if isinstance(field, int):
         field = fields[field] if field < len(fields) else "?"
-    array = low.arrays.get(f"parameter {name}" if field is None else f"parameter {name}.{field}")
-    if array is not None:
-        yield array
+    whole = name if field is None else f"{name}.{field}"
+    for key, array in low.arrays.items():
+        if isinstance(key, str) and _is_of(key, whole):
+            yield key.removeprefix(f"parameter {whole}"), array
 
 
 def _granted(low: Lowering) -> tuple[str, ...]:
@@ -362,7 +402,7 @@ def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:
     written, touched = written_arrays(low.out), _touched(low)
     for name, first in pairs.items():
         one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
-        met = None in touched or {one, other} <= touched
+        met = one is not other and (None in touched or {one, other} <= touched)
         if one is not None and other is not None and met and {one, other, None} & written:
             yield f"`{first}` and `{name}`"
 

@@ -14,6 +14,7 @@ from cuda_lsp.frontend.lowering import (
     tables,
 )
 from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering.base_classes import field_offset, hides_bases, offset_in
 from cuda_lsp.frontend.lowering.build import cast, element, offset_by, select
 from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
 from cuda_lsp.frontend.lowering.output import Untranslatable
@@ -141,9 +142,13 @@ def _refers(low: Lowering, node: Node) -> bool:
 def as_class(object: Place, target: TypeInfo) -> Place:
     """An object seen as one of its base classes (records of one layout stay as they are)."""
     if isinstance(object, MemoryPlace):
-        for offset, base in object.info.bases:
-            if base.name.removeprefix("const ") == target.name.removeprefix("const "):
-                return MemoryPlace(target, offset_by(object.pointer, offset))
+        offset, behind = offset_in(object.info, target), offset_in(target, object.info)
+        if offset is not None:
+            return MemoryPlace(target, offset_by(object.pointer, offset))
+        if behind is None and (hides_bases(object.info) or hides_bases(target)):
+            raise Untranslatable(target.name, "where it stands in an object is not known")
+        if behind:
+            return MemoryPlace(target, offset_by(object.pointer, -behind))
         return MemoryPlace(target if target.size <= object.info.size else object.info, object.pointer)
     return object
 
@@ -315,7 +320,7 @@ def _member(low: Lowering, node: Node) -> Place:
         if this is None:
             raise Untranslatable(low.ast.text(node)[:60], "the object is not known", node)
         record = this
-    return low.member(record, field_named(record.info, declaration, type_of(low.ast, node)))
+    return low.member(record, field_in(record, declaration, type_of(low.ast, node)))
 
 
 def field_named(info: TypeInfo, declaration: Declaration, type: TypeInfo) -> Field:
@@ -324,6 +329,17 @@ def field_named(info: TypeInfo, declaration: Declaration, type: TypeInfo) -> Fie
         return found
     bits: int = declaration.ast.lib.clang_Cursor_getOffsetOfField(declaration.cursor)
     return Field(declaration.name, declaration.key, type, max(0, bits) // 8)
+
+
+def field_in(record: Place, declaration: Declaration, type: TypeInfo) -> Field:
+    """The field in the record's memory, if it has some."""
+    found = field_named(record.info, declaration, type)
+    if not isinstance(record, MemoryPlace) or field_of(record.info, declaration.key) is not None:
+        return found
+    offset = field_offset(record.info, declaration, found)
+    if offset is None:
+        raise Untranslatable(f"member {declaration.name}", "where it stands in an object is not known")
+    return Field(found.name, found.key, found.type, offset, found.bitfield)
 
 
 # ----------------------------------------------------------------------------------- variables

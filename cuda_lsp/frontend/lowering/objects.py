@@ -49,7 +49,7 @@ def initialise_members(low: Lowering, function: Function, this: Place) -> None:
             if declaration is None:
                 continue
             info = type_of_declaration(low.ast, declaration)
-            field = lvalues.field_named(this.info, declaration, info)
+            field = lvalues.field_in(this, declaration, info)
             if info.kind == "reference":
                 low.bind_reference(this, field, lvalues.place(low, expression))
             else:

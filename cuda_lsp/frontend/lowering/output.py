@@ -107,7 +107,10 @@ class Output:
         self.static_shared = 0  # bytes
         self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.passed_records: dict[str, TypeInfo] = {}  # parameters, and fields of them, by name
+        self.hidden_names: set[str] = set()  # of their fields that libclang does not tell of
         self.passed: dict[int, ParameterLayout] = {}  # of parameters in memory, by the array's id
+        self.passed_types: dict[int, TypeInfo] = {}  # theirs
         self.owners: dict[int, int] = {}  # the declarations of these
         self.members: dict[str, Place] = {}  # of these, that are parameters of their own
         self.own_members: Mapping[str, TypeInfo] = {}  # … that the kernel assigns to: variables

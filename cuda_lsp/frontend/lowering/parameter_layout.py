@@ -34,3 +34,16 @@ def _members(name: str, info: TypeInfo, offset: int) -> Iterator[Member]:
             fields = sorted(fields, key=lambda f: not f.type.is_pointer)[:1]
         for field in fields:
             yield from _members(f"{name}.{field.name}", field.type, offset + field.offset)
+
+
+def hidden_at(name: str, info: TypeInfo, offset: int, size: int) -> str | None:
+    """The record that has no field in these bytes that libclang tells of, by its name; None: it has some."""
+    if info.kind == "array" and info.target is not None and info.target.size:
+        k, within = divmod(offset, info.target.size)
+        return hidden_at(f"{name}[{k}]", info.target, within, size)
+    if info.kind != "record" or info.union:
+        return None
+    for field in info.fields:
+        if field.offset < offset + size and offset < field.offset + max(1, field.type.size):
+            return hidden_at(f"{name}.{field.name}", field.type, offset - field.offset, size)
+    return name if 0 <= offset <= info.size - size else None

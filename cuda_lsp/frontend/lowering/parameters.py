@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from cuda_lsp.frontend.lowering.enumerators import among, values_of
-from cuda_lsp.frontend.lowering.output import MemberAssigned, Output, Restart
-from cuda_lsp.frontend.lowering.parameter_layout import layout_of
+from cuda_lsp.frontend.lowering.output import MemberAssigned, Output, Restart, Untranslatable
+from cuda_lsp.frontend.lowering.parameter_layout import hidden_at, layout_of
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
     MemoryPlace,
@@ -23,6 +25,8 @@ from cuda_lsp.model import Site, Space
 
 def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var], owner: int) -> Place:
     """Where a parameter, or a field of one, is; the variables that hold its scalars are put in ``found``."""
+    if info.is_record:
+        low.passed_records[name] = info
     if info.kind == "record" and info.scalar_replaceable():
         fields = {
             f.key: place_of_parameter(low, f"{name}.{f.name}", f.type, found, owner) for f in info.fields
@@ -34,6 +38,7 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
     if not info.scalar:
         array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
         low.passed[array.id], low.owners[array.id] = layout_of(name, info), owner
+        low.passed_types[array.id] = info
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
     var = low.var(name, info.ir)
     low.parameters.add(var.id)
@@ -52,7 +57,34 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
 def hidden_field(low: Output, record: RecordPlace, field: Field) -> Place:
     """A field of a parameter's base class that libclang does not tell of (implicit instantiations)."""
     name = f"{low.record_names[id(record)]}.{field.name}"
+    if name in low.hidden_names or any(f.name == field.name for f in record.info.fields):
+        raise Untranslatable(f"member {field.name}", "of a class that has two members of this name")
+    low.hidden_names.add(name)
     return place_of_parameter(low, name, field.type, low.late_parameters, record.owner)
+
+
+def tell_member(low: Output, pointer: Expr, field: Field) -> None:
+    """A field of a base class that libclang does not tell of is one of a parameter in memory, too.
+
+    Its place is where no field is that libclang tells of. Raises Restart where the kernel assigns to it.
+    """
+    base, offset = root_array(pointer), offset_in(pointer)
+    layout = low.passed.get(base.id) if base is not None else None
+    if base is None or layout is None or not isinstance(offset, Const) or field.bitfield:
+        return
+    if not field.type.scalar or _member_at(low, pointer, field.type) is not None:
+        return
+    at = int(offset.value)
+    holder = hidden_at(layout.name, low.passed_types[base.id], at, field.type.size)
+    if holder is None:
+        return
+    (member,) = layout_of(f"{holder}.{field.name}", field.type).members
+    if any(m.name == member.name for m in layout.members):
+        raise Untranslatable(f"member {field.name}", "of a class that has two members of this name")
+    if member.name in low.own_members:
+        raise Restart(low.owners[base.id], memory=False)
+    members = (*layout.members, evolve(member, offset=at))
+    low.passed[base.id] = evolve(layout, members=members)
 
 
 def passed_member(low: Output, pointer: Expr, info: TypeInfo) -> Place | None:

@@ -14,7 +14,13 @@ from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
 from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
-from cuda_lsp.frontend.lowering.parameters import assigned_member, hidden_field, passed_member, reread
+from cuda_lsp.frontend.lowering.parameters import (
+    assigned_member,
+    hidden_field,
+    passed_member,
+    reread,
+    tell_member,
+)
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -124,7 +130,10 @@ class Lowering(Output):
             if field.type.kind == "reference":
                 pointer = self.load(offset_by(place.pointer, field.offset), field.type, None)
                 return MemoryPlace(field.type.target or field.type, pointer)
-            return MemoryPlace(field.type, offset_by(place.pointer, field.offset), field.bitfield)
+            pointer = offset_by(place.pointer, field.offset)
+            if self.passed:
+                tell_member(self, pointer, field)
+            return MemoryPlace(field.type, pointer, field.bitfield)
         if isinstance(place, StaticPlace) and isinstance(place.value, RecordValue):
             return StaticPlace(field.type, place.value.fields[field.key])
         if isinstance(place, DataPlace):

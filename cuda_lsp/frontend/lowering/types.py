@@ -7,6 +7,7 @@ libclang 18 does not give, follow the Itanium rules for classes without virtual 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -248,7 +249,19 @@ def _lay_out(ast: Ast, raw: RawType, result: TypeInfo) -> None:
     result.leaves += sum(type_of_declaration(ast, field).leaves for field in own)
     if result.leaves > budgets.MOST_FIELDS:
         raise budgets.TooMuch(f"{result.name} has more than {budgets.MOST_FIELDS:,} members")
-    result.fields = (*fields, *(_field(ast, declaration) for declaration in own))
+    fields.extend(_field(ast, declaration) for declaration in own)
+    result.fields = tuple(_told_apart(fields, result.bases))
+
+
+def _told_apart(fields: Sequence[Field], bases: Sequence[tuple[int, TypeInfo]]) -> Iterator[Field]:
+    """The fields, where one that a later one of its name hides is named with its class."""
+    last = {field.name: k for k, field in enumerate(fields)}
+    for k, field in enumerate(fields):
+        if not field.name or last[field.name] == k:
+            yield field
+        else:
+            holder = next((b.name for at, b in bases if at <= field.offset < at + b.size), "?")
+            yield Field(f"{holder}::{field.name}", field.key, field.type, field.offset, field.bitfield)
 
 
 def _field_cursors(ast: Ast, raw: RawType) -> list[RawCursor]:

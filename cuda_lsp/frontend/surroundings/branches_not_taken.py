@@ -16,6 +16,9 @@ from cuda_lsp.frontend.surroundings.named_elsewhere import declaration_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.M)
 _TOKEN = re.compile(r"\w+|[<>=!]=|[^\s\w()]")
+_LAUNCH = re.compile(r"<<<([^<>;{}]{1,200})>>>")
+_CONSTANT = re.compile(r"(?<![\w.>:])[A-Z][A-Z0-9_]{2,}\b(?!\s*[(.<]|->)")
+_DEFINED = r"^[ \t]*#[ \t]*define[ \t]+{}\b"
 _MOST_NAMES = 24
 _MOST_SWITCHES = 8
 
@@ -37,6 +40,36 @@ def switches_of_declarations(texts: Iterable[str], names: Sequence[str]) -> tupl
         )
     switches = (name if value is None else f"{name}={value}" for name, value in found.items())
     return tuple(switches)[:_MOST_SWITCHES]
+
+
+def names_of_launches(text: str) -> list[str]:
+    """Names of the blocks and grids of launches that look like macros."""
+    found = (name for launch in _LAUNCH.findall(blanked(text)) for name in _CONSTANT.findall(launch))
+    return list(dict.fromkeys(found))
+
+
+def switches_of_macros(texts: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Macros that take the only branch of all texts which defines one of ``names`` as a macro.
+
+    Not macros that a text defines or takes back itself, nor where a name may be that of a constant, too.
+    """
+    read = [blanked(text) for text in texts] if names else []
+    found: dict[str, None] = {}
+    for name in names[:_MOST_NAMES]:
+        places = [(text, m.start()) for text in read for m in re.finditer(_DEFINED.format(name), text, re.M)]
+        constant = re.compile(rf"\b(?:enum|const|constexpr)\b[^;]{{0,400}}\b{name}\b")
+        if len(places) != 1 or any(constant.search(text) for text in read):
+            continue
+        asked = [list(_switch(condition)) for condition in _conditions(*places[0]) if condition]
+        macros = [one[0][0] for one in asked if len(one) == 1 and one[0][1] is None]
+        if len(macros) == len(asked) and not any(_is_changed(macro, read) for macro in macros):
+            found.update(dict.fromkeys(macros))
+    return tuple(found)[:_MOST_SWITCHES]
+
+
+def _is_changed(macro: str, texts: Iterable[str]) -> bool:
+    changed = re.compile(rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{macro}\b", re.M)
+    return any(changed.search(text) for text in texts)
 
 
 def _conditions(text: str, place: int) -> list[str]:

@@ -16,7 +16,11 @@ from attrs import evolve, frozen
 from cuda_lsp.frontend.compile_errors import may_call_the_host
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import nearby_headers
-from cuda_lsp.frontend.surroundings.branches_not_taken import switches_of_declarations
+from cuda_lsp.frontend.surroundings.branches_not_taken import (
+    names_of_launches,
+    switches_of_declarations,
+    switches_of_macros,
+)
 from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
     NO_CONVENTIONS,
@@ -216,6 +220,7 @@ def guess(reading: Reading, text: str) -> None:
             switch(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
         _read_in_a_unit(reading, always=False)
+    _take_branches_of_launches(reading, text)
 
 
 def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
@@ -369,6 +374,19 @@ def _take_branches(reading: Reading) -> None:
     if new:
         reading.read_with(evolve(first, switches=(*first.switches, *new)))
         _keep_if_better(reading, before, first)
+
+
+def _take_branches_of_launches(reading: Reading, text: str) -> None:
+    """Macros under which texts that are read define what launches name: without them none would compile."""
+    first, before = reading.guessed, reading.understanding()
+    known = {switch.partition("=")[0] for switch in first.switches}
+    switches = switches_of_macros(reading.texts(), names_of_launches(text))
+    new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
+    if new:
+        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+        now = reading.understanding()
+        if now.unclear > before.unclear or not before.kernels <= now.kernels:
+            reading.read_with(first)
 
 
 def _turn_switches_on(reading: Reading) -> None:

@@ -6,17 +6,37 @@ from functools import cache
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import STRETCH
 from cuda_lsp.model import LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.solver.answer import Stats
+from cuda_lsp.static.symbolic import extremes
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Copies, Problem, problem, refuted, shared_level
-from cuda_lsp.static.symbolic.events import Summary
-from cuda_lsp.static.symbolic.intervals import Sites, Ticketed, TooManyPairs, pairs, relations
+from cuda_lsp.static.symbolic.affine import (
+    Copies,
+    Problem,
+    problem,
+    refuted,
+    shared_level,
+)
+from cuda_lsp.static.symbolic.events import Access, Summary
+from cuda_lsp.static.symbolic.intervals import (
+    Apart,
+    Pair,
+    Relation,
+    Sites,
+    Ticketed,
+    TooManyPairs,
+    pairs,
+    relations,
+)
 from cuda_lsp.static.symbolic.launch import Setting, rank, related
 from cuda_lsp.static.symbolic.terms import Term
+
+_LOOKED_AT = 20
+"""Instructions that a look at two addresses is worth, beside the terms that it makes."""
 
 Candidate = tuple[Problem, Term]
 """A pair's formula, and how its two threads relate."""
@@ -55,12 +75,13 @@ def problems(
             continue
         own = rank(where) if relation.same_cluster else None
         copies = Copies(shared_level(relation), told, summary.invariants, own)
-        for pair in pairs(summary, relation, gpu.warp_size, ticketed, deadline):
+        apart = _apart(copies, facts, relation, where, gpu)
+        for pair in pairs(summary, relation, gpu.warp_size, ticketed, deadline, apart):
             stats.pairs += 1
             if work.now() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
             candidate = problem(pair, where.axes, gpu.warp_size, copies)
-            if refuted(candidate, where.axes):
+            if _is_refuted(candidate, facts, where):
                 stats.refuted += 1
                 continue
             formula = t.and_(facts, candidate.formula)
@@ -72,6 +93,39 @@ def problems(
             found.append((candidate, facts))
     found.sort(key=lambda entry: _suspicion(entry[0]))
     return found
+
+
+def _is_refuted(p: Problem, facts: Term, where: Setting) -> bool:
+    return refuted(p, where.axes) or extremes.never(p.overlap, (facts, p.guards))
+
+
+def _apart(copies: Copies, facts: Term, relation: Relation, where: Setting, gpu: GpuModel) -> Apart:
+    """Whether arithmetic decides two accesses without what separates them; it looks at two addresses once."""
+    known: dict[tuple[object, ...], bool] = {}
+    alike: dict[tuple[object, ...], bool] = {}
+
+    def decided(one: Access, other: Access) -> bool:
+        work.DONE.instructions += _LOOKED_AT
+        pair = Pair(one, other, (), relation)
+        return _is_refuted(problem(pair, where.axes, gpu.warp_size, copies), facts, where)
+
+    def apart(one: Access, other: Access) -> bool:
+        if one.array is not other.array:
+            return False
+        key = one.array, *((x.offset, x.guard, x.size, x.word, x.held) for x in (one, other))
+        if key not in known:
+            # Planes are as far apart as others are. (Not objects of a table, which are told apart by more.)
+            gap = t.sub(copies.place(one, 1), copies.place(other, 2))
+            moved = one.array, gap, *((x.guard, x.size, x.word, x.held) for x in (one, other))
+            if any(abs(c) >= STRETCH // 2 for c in t.monomials(gap).values()):
+                known[key] = decided(one, other)
+            else:
+                if moved not in alike:
+                    alike[moved] = decided(one, other)
+                known[key] = alike[moved]
+        return known[key]
+
+    return apart
 
 
 def _suspicion(p: Problem) -> tuple[bool, bool, bool]:

@@ -136,10 +136,18 @@ def group_size(barrier: BarrierEvent, warp_size: int) -> int:
 Ticketed = Callable[[Site, Site], bool]
 """Whether an execution showed that the numbers drawn from a counter keep two places apart."""
 
+Apart = Callable[[Access, Access], bool]
+"""Whether no two threads make two accesses meet, as far as is seen at once; asked where pairs are many."""
+
+
+def _unseen(one: Access, other: Access) -> bool:
+    del one, other
+    return False
+
 
 def pairs(
     summary: Summary, relation: Relation, warp_size: int, ticketed: Ticketed = lambda a, b: False,
-    deadline: float = math.inf,
+    deadline: float = math.inf, apart: Apart = _unseen,
 ) -> list[Pair]:  # fmt: skip
     """Every pair of accesses that a barrier does not certainly order.
 
@@ -148,7 +156,9 @@ def pairs(
     if relation.lock_step:
         return _same_instruction(summary.events, relation)
     harmless = _harmless(accesses(summary.events), relation.same_block)
-    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed, summary.reached, deadline, harmless)
+    pairing = _Pairing(
+        relation, warp_size, summary.tainted, ticketed, summary.reached, deadline, harmless, apart
+    )
     pairing.process(summary.events, {}, [], True)
     return pairing.found
 
@@ -211,6 +221,7 @@ class _Pairing:
     reached: frozenset[Array] = frozenset()
     deadline: float = math.inf
     harmless: frozenset[Access] = frozenset()
+    apart: Apart = _unseen
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
     own: list[OwnCopy] = field(factory=list[OwnCopy])
@@ -304,6 +315,8 @@ class _Pairing:
         drew = across_blocks and (entry.published or self._is_tainted(earlier.guard))
         if drew and self.ticketed(earlier.site, later.site):
             return  # the last block done: only it passes the ticket's test
+        if len(self.found) >= budgets.PAIRS_NOT_LOOKED_AT and self.apart(earlier, later):
+            return
         self.found.append(Pair(earlier, later, entry.separators, self.relation))
         if len(self.found) > budgets.MOST_PAIRS:
             raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
