@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 _CAST = re.compile(
     r"\A\(\s?([\w:\s]+\*[\s*]*(?:const)?)\s?\)\s?[\w(&]|\A(?:reinterpret|static)_cast\s?<([\w:\s]+\*[\s*]*)>\s?\("
@@ -41,6 +42,11 @@ _NAMES: Mapping[str, str] = {
 """Each name of a type → one of its names."""
 
 
+_KEPT = 4096
+"""Answers about types: the launches of a kernel are asked for each of its instances."""
+
+
+@lru_cache(maxsize=_KEPT)
 def known_type(text: str) -> tuple[str, int] | None:
     """What a type is, and to how many levels it points; None: nobody knows its name."""
     plain = " ".join(_LEFT_OUT.sub(" ", text).replace("*", " * ").split())
@@ -49,6 +55,7 @@ def known_type(text: str) -> tuple[str, int] | None:
     return (found, plain.count("*")) if found is not None else None
 
 
+@lru_cache(maxsize=_KEPT)
 def constant_type(text: str) -> int | None:
     """The number that such a type, or an object of it, stands for: ``std::bool_constant<true>{}``."""
     match = _CONSTANT.match(text.strip())
@@ -58,6 +65,7 @@ def constant_type(text: str) -> int | None:
     return int(value) if value.removeprefix("-").isdigit() else None
 
 
+@lru_cache(maxsize=_KEPT)
 def may_be_one(passed: str, taken: str) -> bool:
     """Whether a pointer, or a constant, of one type can be passed where the other is taken."""
     constants = constant_type(passed), constant_type(taken)
@@ -91,6 +99,7 @@ def _told_of_name(passed: str, taken: str) -> tuple[str, tuple[str, int]] | None
     return name, (other[0], other[1] - levels)
 
 
+@lru_cache(maxsize=_KEPT)
 def unknown_name(type: str) -> str | None:
     """The one name that a type is made of, or points to, where nobody knows it."""
     name = _LEFT_OUT.sub(" ", type).replace("*", " ").strip()
