@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +103,17 @@ def read_problems(
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
     unfound: dict[str, None] = {}
+    named = cache(ast.named)
     for diagnostic in unit.diagnostics:
-        location = diagnostic.location
-        if diagnostic.severity < 3 or location.file is None:
+        if diagnostic.severity < 3:
             continue
-        name, message = ast.named(location.file.name), diagnostic.spelling
-        if complaint(message) is Complaint.FORGIVEN:
+        location, message = diagnostic.location, diagnostic.spelling
+        if location.file is None or complaint(message) is Complaint.FORGIVEN:
             continue
+        name, notes = named(location.file.name), [(note.spelling, note) for note in diagnostic.children]
         here = name == path
-        notes = (note.spelling for note in diagnostic.children)
-        message = reworded(message, location.offset if here else -1, notes)
-        main += _requests(ast, diagnostic, path, message)
+        message = reworded(message, location.offset if here else -1, (note for note, _ in notes))
+        main += _requests(named, notes, path, message)
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)
@@ -124,7 +125,7 @@ def read_problems(
             headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
         elif location.offset < limit:
             syntax = diagnostic.category_name == "Parse Issue"
-            instance = any(in_an_instance(note.spelling) for note in diagnostic.children)
+            instance = any(in_an_instance(note) for note, _ in notes)
             main.append(Problem(message, location.offset, location.line, syntax, instance))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
 
@@ -133,11 +134,13 @@ def _may_be_of_the_project(header: str, system: bool) -> bool:
     return not _NOBODYS.search(header) and (not system or "/" in header or "." in header)
 
 
-def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[Problem]:
+def _requests(
+    named: Callable[[str], Path], notes: Iterable[tuple[str, Any]], path: Path, message: str
+) -> Iterator[Problem]:
     """The same problem of a template where the main file asks for an instance of it."""
-    for note in diagnostic.children:
-        place = note.location
-        if requested(note.spelling) and place.file is not None and ast.named(place.file.name) == path:
+    for spelling, note in notes:
+        place = note.location if requested(spelling) else None
+        if place is not None and place.file is not None and named(place.file.name) == path:
             yield Problem(message, place.offset, place.line, instance=True)
 
 
