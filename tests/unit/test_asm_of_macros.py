@@ -87,3 +87,10 @@ def test_what_is_not_known_is_said(macro: str, use: str) -> None:
     kernel = kernel_of(macro, EXCHANGE.format(use))
     assert kernel.verdict is Verdict.UNDECIDED
     assert any("asm is not analysed" in reason for reason in kernel.reasons)
+
+
+def test_a_text_that_the_preprocessor_chooses_is_said_to_be() -> None:
+    chosen = '\n#ifdef OLD\n"ld.volatile.u32 %0, [%1];"\n#else\n"ld.u32 %0, [%1];"\n#endif\n'
+    use = f'asm volatile({chosen} : "=r"(v) : "l"(p));'
+    kernel = kernel_of("", f"int v; {use} p[{I}] = v;")
+    assert any("the preprocessor chooses its text" in reason for reason in kernel.reasons)

@@ -55,6 +55,7 @@ from cuda_lsp.model import Scope
 
 # Of an instruction on one line, with one space at most between its words.
 _INSTRUCTION = re.compile(r"\A(?:@(!?)(%?\w+) )?([a-z][\w.:]*) ?(.*)\Z", re.S)
+_CHOICE = re.compile(r'\A[\w\s]{1,40}\((?:\s|"[^"\n]*")*?^[ \t]*#[ \t]*if', re.M)
 _JUMP = re.compile(r"\bbra\b")
 _LABELED = re.compile(r"(?<![\w$%=])([\w$%=]+) ?:(?!:)")
 _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
@@ -84,7 +85,9 @@ def lower(low: Lowering, node: Node) -> None:
     assembly = statement(low.ast.text_from(node), lambda: _macros(low.ast))
     operands = [c for c in node.children if c.kind >= 100]
     if assembly is None:
-        reason = "a macro makes its text, and what it makes could not be read"
+        chosen = _CHOICE.match(low.ast.text_from(node)) is not None
+        reason = "the preprocessor chooses its text" if chosen else "a macro makes its text"
+        reason += ", and what it makes could not be read"
         low.incomplete("asm", reason, node, synchronises=True)
         return
     if len(operands) != len(assembly.constraints):
