@@ -72,3 +72,35 @@ def test_vectors_and_matrices_lie_in_memory_as_they_are_declared(
 def test_vectors_of_numbers_are_computed(step: str, wanted: Verdict) -> None:
     (told,) = checked(MARK.format(step=step)).kernels
     assert told.verdict is wanted
+
+
+def test_a_library_that_is_there_is_not_declared_again(tmp_path: Path) -> None:
+    """What is declared by convention beside it helps as before."""
+    (tmp_path / "glm").mkdir()
+    (tmp_path / "glm/glm.hpp").write_text("namespace glm { struct vec3 { float x, y, z; }; }\n")
+    text = """#include <glm/glm.hpp>
+    __global__ void clear(glm::vec3* p, int n) { CUDA_KERNEL_LOOP(i, n) { p[i].x = p[i].y = p[i].z = 0; } }
+    void go(glm::vec3* p, int n) { clear<<<8, 128>>>(p, n); }
+    """
+    path = tmp_path / "clear.cu"
+    path.write_text(text)
+    (told,) = check_text(path, text, Settings()).kernels
+    assert told.verdict is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(("barrier", "wanted"), [("__syncthreads();", Verdict.RACE_FREE), ("", Verdict.RACY)])
+def test_macros_of_cutlass_say_what_they_say(barrier: str, wanted: Verdict) -> None:
+    text = f"""CUTLASS_DEVICE int other(int i) {{ return 31 - i; }}
+    __global__ void turn(int* p) {{
+        __shared__ int s[32];
+        s[threadIdx.x] = p[threadIdx.x];
+        {barrier}
+        int sum = 0;
+        CUTLASS_PRAGMA_UNROLL
+        for (int i = 0; i < 2; ++i) sum += s[other(threadIdx.x)];
+        p[threadIdx.x] = sum;
+    }}
+    void go(int* p) {{ turn<<<1, 32>>>(p); }}
+    """
+    (told,) = checked(text).kernels
+    assert told.verdict is wanted

@@ -152,3 +152,25 @@ def test_an_option_is_as_it_is_by_default(tmp_path: Path, default: str, wanted: 
     text = f'option(WIDE "blocks of two warps" {default})\n{CONFIGURE}'
     root = project(tmp_path, {"CMakeLists.txt": text, "cmake/config.h.in": template, "src/sum.cu": SUM})
     assert verdict(root / "src/sum.cu") is wanted
+
+
+@pytest.mark.parametrize(("lanes", "wanted"), [("64", Verdict.RACE_FREE), ("32", Verdict.RACY)])
+def test_templates_of_folders_beside_are_read(tmp_path: Path, lanes: str, wanted: Verdict) -> None:
+    files = {
+        "CMakeLists.txt": f"set(MINE_LANES {lanes})\n",
+        "lib/CMakeLists.txt": "configure_file(../include/config.h.in ../include/mine/config.h @ONLY)\n",
+        "include/config.h.in": "#pragma once\n#define LANES @MINE_LANES@\n",
+        "src/sum.cu": SUM,
+    }
+    assert verdict(project(tmp_path, files) / "src/sum.cu") is wanted
+
+
+def test_templates_outside_of_the_project_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/config.h.in").write_text("#define LANES 64\n")
+    (tmp_path / "here").mkdir()
+    files = {
+        "CMakeLists.txt": "configure_file(../other/config.h.in ../include/mine/config.h @ONLY)\n",
+        "src/sum.cu": SUM,
+    }
+    assert verdict(project(tmp_path / "here", files) / "src/sum.cu") is Verdict.UNDECIDED

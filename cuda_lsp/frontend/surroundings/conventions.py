@@ -39,6 +39,7 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
         r"TH_INDEX_BASE|ScalarConvert|THC(?:Numerics|Index_t|CeilDiv|RoundUp|DeviceTensor|State|Half\w*|Atomics)",
     ),
     ("glm.h", r"glm::\w+"),
+    ("cutlass.h", r"CUTLASS_(?:PRAGMA_(?:NO_)?UNROLL|(?:HOST_)?DEVICE|GLOBAL)"),
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
@@ -46,6 +47,8 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("dmlc.h", r"dmlc::\w+|DMLC_[A-Z_]+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""
+_INSTEAD_OF = {"glm.h": re.compile(r"(?:\A|/)glm/"), "thc.h": re.compile(r"(?:\A|/)THC")}
+"""Those that stand for a whole library: which of its headers have to be absent."""
 _OF_HOSTS = tuple((f"pytorch_{part}.h", _PYTORCH_HOST) for part in ("types", "tensors", "host"))
 """The same for host code; each needs those before it."""
 _MADE_BY_CMAKE = {
@@ -89,10 +92,13 @@ class Conventions:
 NO_CONVENTIONS = Conventions()
 
 
-def conventions_of(text: str, undeclared: Sequence[str] = (), host: bool = False) -> Conventions:
+def conventions_of(
+    text: str, undeclared: Sequence[str] = (), host: bool = False, unfound: Sequence[str] = ()
+) -> Conventions:
     """Declarations of the well-known names that ``text`` uses and does not define; ``host``: as above.
 
     ``undeclared``: names of which clang says so: what the text defines them to be is in a branch not taken.
+    ``unfound``: headers that are not there.
     """
     pieces: list[str] = []
     names: dict[str, None] = {}
@@ -102,7 +108,9 @@ def conventions_of(text: str, undeclared: Sequence[str] = (), host: bool = False
     for header, words in (*_FRAMEWORKS, *(_OF_HOSTS if of_host else ())):
         used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", written))
         open_ = [name for name in used if name not in defined]
-        if open_:
+        library = _INSTEAD_OF.get(header)
+        absent = library is None or any(library.search(name) for name in unfound)
+        if open_ and absent:
             names.update(dict.fromkeys(open_))
             pieces.append(_text(header))
     made = {

@@ -270,7 +270,8 @@ def _add_made_headers(reading: Reading) -> bool:
 
 def _add_conventions(reading: Reading, text: str, host: bool = False) -> bool:
     host = host or reading.guessed.conventions.host
-    conventions = conventions_of(text, undeclared(reading.understanding().messages), host)
+    now = reading.understanding()
+    conventions = conventions_of(text, undeclared(now.messages), host, now.unfound)
     new = bool(conventions.text) and conventions != reading.guessed.conventions
     if new:
         reading.read_with(evolve(reading.guessed, conventions=conventions))

@@ -7,6 +7,7 @@ on them stays undeclared. Looked for when a file is opened, never while typing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -95,8 +96,11 @@ def _told(path: str) -> PurePosixPath:
 
 
 def _source(name: PurePosixPath, said_in: Path, root: Path) -> Path | None:
-    """The template, in the nearest folder above the file that names it."""
-    if name.name and ".." not in name.parts:
+    """The template, in the nearest folder above the file that names it, or where that file says (``../``)."""
+    if ".." in name.parts:
+        said = Path(os.path.normpath(said_in.parent / name))
+        return said if root in said.parents and files.is_regular(said) else None
+    if name.name:
         for folder in said_in.parents:
             if files.is_regular(folder / name):
                 return folder / name
