@@ -112,3 +112,14 @@ template struct Solver<double>;
 """
     report = check_text(Path("k.cu"), text)
     assert [(k.name, k.verdict) for k in report.kernels] == [("fill<double>", verdict)]
+
+
+@pytest.mark.parametrize("function", ["roundf", "floorf", "truncf", "rintf"])
+def test_functions_of_floats_are_in_the_namespace_too(function: str) -> None:
+    text = f"""
+__global__ void fill(float* p, float x) {{ p[threadIdx.x] = std::{function}(x) + std::atan2f(x, 2.f); }}
+void run(float* p, float x) {{ fill<<<1, 64>>>(p, x); }}
+"""
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors
+    assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE]
