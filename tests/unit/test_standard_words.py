@@ -85,3 +85,41 @@ __global__ void fill(int* p, int n) {{
 void run(int* p, int n) {{ fill<<<(n + 255) / 256, 256>>>(p, n); }}
 """
     assert [k.verdict for k in check_text(Path("k.cu"), text).kernels] == [verdict]
+
+
+@pytest.mark.parametrize(("place", "verdict"), [("i", Verdict.RACE_FREE), ("i / 2", Verdict.RACY)])
+def test_a_class_that_keeps_handles_of_libraries_makes_its_instances(place: str, verdict: Verdict) -> None:
+    text = f"""
+#include <cublas_v2.h>
+#include <cusparse.h>
+void check(cudaError_t error);
+void check(cublasStatus_t status);
+template <class T> struct Solver {{
+  cublasHandle_t handle;
+  cusparseMatDescr_t matrix = nullptr;
+  int n;
+  void run(T* p);
+}};
+template <class V> __global__ void fill(V* p, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[{place}] = i;
+}}
+template <class T> void Solver<T>::run(T* p) {{
+  check(cublasCreate(&handle));
+  fill<<<(n + 255) / 256, 256>>>(p, n);
+}}
+template struct Solver<double>;
+"""
+    report = check_text(Path("k.cu"), text)
+    assert [(k.name, k.verdict) for k in report.kernels] == [("fill<double>", verdict)]
+
+
+@pytest.mark.parametrize("function", ["roundf", "floorf", "truncf", "rintf"])
+def test_functions_of_floats_are_in_the_namespace_too(function: str) -> None:
+    text = f"""
+__global__ void fill(float* p, float x) {{ p[threadIdx.x] = std::{function}(x) + std::atan2f(x, 2.f); }}
+void run(float* p, float x) {{ fill<<<1, 64>>>(p, x); }}
+"""
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors
+    assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE]

@@ -26,6 +26,7 @@
 #include "runtime.h"
 #include "host_words.h"
 #include "more_standard.h"
+#include "library_handles.h"
 #pragma clang force_cuda_host_device end
 
 // A pack of a hundred million is six gigabytes of clang's.

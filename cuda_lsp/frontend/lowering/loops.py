@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statements
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
@@ -13,8 +15,11 @@ from cuda_lsp.frontend.lowering.short_loops import values_of_counter
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Block, Const, Expr, Loop, Stmt
+from cuda_lsp.ir import walk
+from cuda_lsp.ir.program import TRUE, Assign, Barrier, BinaryOp, Block, Const, Expr, Loop, Stmt
 from cuda_lsp.ir.types import INT64
+from cuda_lsp.ir.walk import root_array
+from cuda_lsp.model import Space
 
 
 def for_loop(low: Lowering, node: Node) -> None:
@@ -30,6 +35,16 @@ def for_loop(low: Lowering, node: Node) -> None:
     _loop(low, node, variable, test, step, body)
     if counted is not None:
         low.short_loops.pop()
+        if not _only_computes(low, low.out[-1:]):
+            low.walked.discard(node.key)
+
+
+def _only_computes(low: Lowering, loop: Sequence[Stmt]) -> bool:
+    """Whether a loop touches nothing that other threads see: of those that do, the loop itself tells more."""
+    inside = list(walk.walk(loop))
+    bases = [root_array(pointer) for s in inside for pointer, _, _ in walk.accesses(s)]
+    own = all(base is not None and (base.space is Space.LOCAL or base.id in low.passed) for base in bases)
+    return own and not any(isinstance(s, Barrier) for s in inside)
 
 
 def _written_out(
