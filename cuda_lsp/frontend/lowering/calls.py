@@ -6,6 +6,7 @@ fixed depth, then said to be incomplete.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cuda_lsp.frontend import budgets
@@ -43,6 +44,8 @@ from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import builtins
 from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
 from cuda_lsp.ir.types import INT64, Float, Pointer
+
+_TEMPLATE_NAME = re.compile(rb"\s*(?:template\s+)?[\w:]+\s*<")
 
 
 def call_value(low: Lowering, node: Node) -> Value:
@@ -104,13 +107,20 @@ def _is_operand(low: Lowering, callee: Node, declaration: Declaration) -> bool:
 
 
 def _object(low: Lowering, callee: Node) -> Place | None:
-    bases = [c for c in callee.children if c.kind >= 100]
+    bases = [c for c in callee.children if c.kind >= 100 and not _is_template_argument(low, c, callee)]
     if not bases:
         return low.frame.this
     info = type_of(low.ast, bases[0])
     if info.is_pointer:
         return lvalues.pointed(low, expressions.value(low, bases[0]), info.target or info, bases[0])
     return lvalues.place(low, bases[0])
+
+
+def _is_template_argument(low: Lowering, part: Node, callee: Node) -> bool:
+    """It stands in ``fold<WIDTH>``, which is called without an object: of the one at hand."""
+    _, file, begin, _ = low.ast.extent(callee)
+    _, there, at, _ = low.ast.extent(part)
+    return there == file and _TEMPLATE_NAME.match(low.ast.contents(file)[begin:at]) is not None
 
 
 def _named_function(low: Lowering, node: Node) -> Declaration | None:

@@ -76,6 +76,7 @@ class Lowering(Output):
         self.record_fields: dict[str, tuple[str, ...]] = {}  # of parameters, in order
         self.sharing: dict[int, set[int]] = {}  # declarations that are no copies of a parameter in memory
         self.captured: list[str] = []  # variables of the host that a lambda holds which the kernel was passed
+        self.references: dict[tuple[int, int] | None, Value] = {}  # by the local array and the place in it
         self.overlapping: dict[str, str] = {}  # parameters that point into earlier ones, nobody knows where
         self.behind: dict[str, tuple[str, Expr]] = {}  # … and it is known where: in bytes
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
@@ -128,6 +129,9 @@ class Lowering(Output):
             return found
         if isinstance(place, MemoryPlace):
             if field.type.kind == "reference":
+                own = self._own_reference(place, field)
+                if own in self.references:
+                    return self.referred(self.references[own], field.type)
                 pointer = self.load(offset_by(place.pointer, field.offset), field.type, None)
                 return MemoryPlace(field.type.target or field.type, pointer)
             pointer = offset_by(place.pointer, field.offset)
@@ -167,12 +171,27 @@ class Lowering(Output):
 
     def bind_reference(self, record: Place, field: Field, target: Place) -> None:
         """Make a reference member of a record refer to an object."""
+        target = self.pinned(target)
         if isinstance(record, RecordPlace):
             record.fields[field.key] = StaticPlace(field.type, self.address(target))
         elif isinstance(record, MemoryPlace):
+            own = self._own_reference(record, field)
+            if own is not None:
+                self.references[own] = self.address(target)
+                return
             pointer = self.pointer(self.address(target))
             where = offset_by(record.pointer, field.offset)
             self.emit(Store(where, pointer, field.type.ir, Site(self.home)))
+
+    def _own_reference(self, record: MemoryPlace, field: Field) -> tuple[int, int] | None:
+        """A reference in an object of the thread's own: its constructor alone makes it refer to anything.
+
+        A copy of the object has its own, of which nothing is known.
+        """
+        base, offset = root_array(record.pointer), tables.offset_in(record.pointer)
+        if base is None or base.space is not Space.LOCAL or not isinstance(offset, Const):
+            return None
+        return base.id, int(offset.value) + field.offset
 
     def emit_undefined(self, place: VarPlace) -> None:
         """A variable declared without a value loses the one of the loop's last round.
