@@ -163,10 +163,17 @@ class CalledPointers:
         self._known = ((functions, lambda: self), *headers)
         self.classes = HostClasses(text, functions)
         self._lambdas = lambdas_of(text)
+        self._returned: dict[tuple[str, int], list[str]] = {}
+        self._of_class: dict[tuple[str, str], bool] = {}
 
     def returned(self, text: str, calls: int = _MOST_CALLS) -> list[str]:
         """What a call may return, in the caller's words; the text itself where it is no call of these."""
-        text = text.strip()
+        asked = text.strip(), calls
+        if asked not in self._returned:
+            self._returned[asked] = self._return(*asked)
+        return list(self._returned[asked])
+
+    def _return(self, text: str, calls: int) -> list[str]:
         chosen = _CHOSEN.match(text)
         if chosen is not None and calls and _closed(text, chosen.end() - 1):
             made = [parts_of_record(value) for value in self.returned(text[chosen.end() : -1], calls - 1)]
@@ -257,6 +264,11 @@ class CalledPointers:
     def is_of(self, object: str, name: str) -> bool:
         """Whether the file declares something of an object's name to be of a class."""
         last = re.split(r"\.|->", object)[-1].split("[")[0].strip()
+        if (last, name) not in self._of_class:
+            self._of_class[last, name] = self._declares(last, name)
+        return self._of_class[last, name]
+
+    def _declares(self, last: str, name: str) -> bool:
         typed = rf"\b{name}(?:\s?<[^<>;{{}}]{{0,100}}>)?\s?(?:const\s?)?(?:[*&]|>|\s)\s?{last}\b"
         made = rf"\b{last}\s?=\s?(?:new\s)?(?:[\w:]+<\s?)?{name}\b"
         return re.compile(f"{typed}|{made}").search(self._plain) is not None
