@@ -189,6 +189,10 @@ class Intrinsic:
     type: Type
 
 
+LOOP_SUM = "what a loop adds up"
+"""How the names of functions begin that stand for what a loop leaves in a floating-point variable."""
+
+
 @frozen
 class Unknown:
     """A value the frontend cannot express. ``reason`` is for people. Varies by thread unless ``uniform``.

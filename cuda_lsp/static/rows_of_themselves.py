@@ -53,7 +53,7 @@ class _Counts:
         e = stripped(e)
         if isinstance(e, Var):
             return self._known.get(e, _Kept.NOTHING)
-        if isinstance(e, ir.Unknown):
+        if isinstance(e, ir.Unknown) or (isinstance(e, ir.Intrinsic) and e.name.startswith(ir.LOOP_SUM)):
             return _Kept.STEPPED
         most = max((self.kept(part) for part in operands(e)), default=_Kept.NOTHING)
         if not isinstance(e, ir.Binary) or e.op in _CHOOSING:

@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from cuda_lsp.frontend.lowering.output import Output
 from cuda_lsp.ir.exchanges import EXCHANGES
 from cuda_lsp.ir.program import (
+    LOOP_SUM,
     Array,
     Assign,
     Atomic,
@@ -122,11 +123,11 @@ def _sum_of(low: Output, var: Var, operands: tuple[Expr, ...] | None) -> Expr:
     """What a loop leaves in a variable: one value for one value of all operands."""
     if operands is None:
         return _unknown(low, var)
-    return Intrinsic(f"what a loop adds up {low.fresh()}", operands, var.type)
+    return Intrinsic(f"{LOOP_SUM} {low.fresh()}", operands, var.type)
 
 
 def _unknown(low: Output, var: Var) -> Unknown:
-    return Unknown("what a loop adds up", var.type, low.fresh())
+    return Unknown(LOOP_SUM, var.type, low.fresh())
 
 
 @frozen

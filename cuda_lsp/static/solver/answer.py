@@ -20,12 +20,16 @@ class Budget:
 
 @define
 class Stats:
-    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``."""
+    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``.
+
+    ``mentioned``: parameters in what ``extremes`` decided, of which some may be taken for sizes.
+    """
 
     pairs: int = 0
     refuted: int = 0
     queries: int = 0
     seconds: float = 0.0
+    mentioned: set[str] = field(factory=set[str])
 
 
 @frozen

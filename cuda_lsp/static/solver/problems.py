@@ -33,7 +33,7 @@ from cuda_lsp.static.symbolic.intervals import (
     relations,
 )
 from cuda_lsp.static.symbolic.launch import Setting, rank, related
-from cuda_lsp.static.symbolic.terms import Term
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 _LOOKED_AT = 20
 """Instructions that a look at two addresses is worth, beside the terms that it makes."""
@@ -75,13 +75,13 @@ def problems(
             continue
         own = rank(where) if relation.same_cluster else None
         copies = Copies(shared_level(relation), told, summary.invariants, own)
-        apart = _apart(copies, facts, relation, where, gpu)
+        apart = _apart(copies, facts, relation, where, gpu, stats)
         for pair in pairs(summary, relation, gpu.warp_size, ticketed, deadline, apart):
             stats.pairs += 1
             if work.now() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
             candidate = problem(pair, where.axes, gpu.warp_size, copies)
-            if _is_refuted(candidate, facts, where):
+            if _is_refuted(candidate, facts, where, stats):
                 stats.refuted += 1
                 continue
             formula = t.and_(facts, candidate.formula)
@@ -95,11 +95,18 @@ def problems(
     return found
 
 
-def _is_refuted(p: Problem, facts: Term, where: Setting) -> bool:
-    return refuted(p, where.axes) or extremes.never(p.overlap, (facts, p.guards))
+def _is_refuted(p: Problem, facts: Term, where: Setting, stats: Stats) -> bool:
+    if refuted(p, where.axes):
+        return True
+    decided = extremes.never(p.overlap, (facts, p.guards))
+    if decided:
+        stats.mentioned |= {x.args[0] for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
+    return decided
 
 
-def _apart(copies: Copies, facts: Term, relation: Relation, where: Setting, gpu: GpuModel) -> Apart:
+def _apart(
+    copies: Copies, facts: Term, relation: Relation, where: Setting, gpu: GpuModel, stats: Stats
+) -> Apart:
     """Whether arithmetic decides two accesses without what separates them; it looks at two addresses once."""
     known: dict[tuple[object, ...], bool] = {}
     alike: dict[tuple[object, ...], bool] = {}
@@ -107,7 +114,7 @@ def _apart(copies: Copies, facts: Term, relation: Relation, where: Setting, gpu:
     def decided(one: Access, other: Access) -> bool:
         work.DONE.instructions += _LOOKED_AT
         pair = Pair(one, other, (), relation)
-        return _is_refuted(problem(pair, where.axes, gpu.warp_size, copies), facts, where)
+        return _is_refuted(problem(pair, where.axes, gpu.warp_size, copies), facts, where, stats)
 
     def apart(one: Access, other: Access) -> bool:
         if one.array is not other.array:

@@ -208,7 +208,7 @@ class _Refinement:
             return attempt
         if glance:
             attempt.findings.update(self._glance(launch, candidates, query))
-        sizes = not_negative(_sizes_that_matter(candidates, summary))
+        sizes = not_negative(_sizes_that_matter(candidates, summary, self.stats.mentioned))
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
@@ -302,9 +302,9 @@ def _with_sizes(summary: Summary, where: Setting) -> Summary:
     )
 
 
-def _sizes_that_matter(candidates: Sequence[Candidate], summary: Summary) -> list[str]:
-    """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
-    mentioned = {x.args[0] for p, _ in candidates for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
+def _sizes_that_matter(candidates: Sequence[Candidate], summary: Summary, known: set[str]) -> list[str]:
+    """Parameters taken for sizes that have a part in what arithmetic alone leaves open; ``known`` of some."""
+    mentioned = known | {x.args[0] for p, _ in candidates for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
     return sorted(text for text, names in summary.sizes.items() if names <= mentioned)
 
 
