@@ -18,7 +18,7 @@ _TEMPLATE = re.compile(
     rb"typename)\s+)+(?P<name>[A-Za-z_]\w*)"
 )
 _CLASSES = (b"struct", b"class", b"union", b"using")
-_TYPE_ENDS = re.compile(rb"\s*(?:[<&*]|\w+\s*\()")
+_TYPE_ENDS = re.compile(rb"(?<!\s)\s{0,40}(?:[<&*]|(?<!\w)\w{1,80}\s{0,40}\()")
 _FUNCTION = re.compile(rb"\b(operator\b[^\w(]{0,4}|[A-Za-z_]\w*)\s*\Z")
 _CONST = re.compile(rb"\A(?:(?:const|volatile)\s+)+")
 _PLAIN = re.compile(rb"\A(?:(?:const|volatile)\s+)*(?:[A-Za-z_]\w*|\d+)\Z")

@@ -45,7 +45,7 @@ from cuda_lsp.frontend.vocabulary import builtins
 from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
 from cuda_lsp.ir.types import INT64, Float, Pointer
 
-_TEMPLATE_NAME = re.compile(rb"\s*(?:template\s+)?[\w:]+\s*<")
+_TEMPLATE_NAME = re.compile(rb"\A\s*(?:template\s+)?[\w:]+\s*<")
 
 
 def call_value(low: Lowering, node: Node) -> Value:
