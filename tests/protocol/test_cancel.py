@@ -142,31 +142,33 @@ def test_a_check_ends_with_its_processes(client: Client, cancel: Cancel) -> None
 @needs_nvcc
 @either_way
 def test_a_program_ends_with_all_that_it_started(client: Client, cancel: Cancel) -> None:
-    client.open("a.cu", SLOW + HANGING)
+    long = "sleep 987" if cancel is by_progress else "sleep 988"  # both may run at once
+    client.open("a.cu", SLOW + HANGING.replace("sleep 987", long))
     client.settled("a.cu", 1)
     request = command(client, "runProgram", client.uri("a.cu"))
     until = time.monotonic() + PATIENCE
-    while not named("sleep 987") and time.monotonic() < until:
+    while not named(long) and time.monotonic() < until:
         client.quiet(0.1)
     cancelled(client, request, cancel)
     assert ended(lambda: workers(client, "cuda_lsp.dynamic.worker"))
-    assert ended(lambda: named("sleep 987"))
+    assert ended(lambda: named(long))
     still_checks(client)
 
 
 @needs_nvcc
 @either_way
 def test_the_build_of_a_program_ends_too(client: Client, cancel: Cancel, tmp_path: Path) -> None:
-    (tmp_path / "cuda-lsp.toml").write_text('build-command = "sleep 986"\nrun-command = "./app"\n')
+    long = "sleep 986" if cancel is by_progress else "sleep 985"  # both may run at once
+    (tmp_path / "cuda-lsp.toml").write_text(f'build-command = "{long}"\nrun-command = "./app"\n')
     client.notify("workspace/didChangeConfiguration", {"settings": None})
     client.open("a.cu", RACY)
     client.settled("a.cu", 1)
     request = command(client, "runProgram", client.uri("a.cu"))
     until = time.monotonic() + PATIENCE
-    while not named("sleep 986") and time.monotonic() < until:
+    while not named(long) and time.monotonic() < until:
         client.quiet(0.1)
     cancelled(client, request, cancel)
-    assert ended(lambda: named("sleep 986"))
+    assert ended(lambda: named(long))
 
 
 @either_way
