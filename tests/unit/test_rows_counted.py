@@ -2,8 +2,8 @@
 
 The text has addresses like ``(y * n + r) * m + x`` behind guards and in loops of rounds ``r``. For small
 sizes every access of every thread is listed: what is called race-free without an assumption never meets
-there, and what is called racy meets for some of the sizes. ``CUDA_LSP_EXAMPLES`` sets how many are tried; without it
-the same few are.
+there, and what is called racy meets for some of the sizes. ``CUDA_LSP_EXAMPLES`` sets how many are tried;
+without it the same few are.
 """
 
 from __future__ import annotations
