@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Var
 from cuda_lsp.ir.walk import assigned, operands, stripped
-from cuda_lsp.static.data_flow import Accessed, DataFlow
+from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 
 _CHOOSING = frozenset({BinaryOp.MIN, BinaryOp.MAX})
 
@@ -30,14 +30,18 @@ def of_themselves(flow: DataFlow, place: Sequence[Accessed]) -> bool:
     """Whether all that is stored at the place is made of what stood there, without a step added."""
     rows = frozenset(array for x in place for array in x.arrays)
     written = {x.site.range for x in place if x.mode.writes}
-    stores = [s for s in flow.slice.statements if isinstance(s, ir.Store) and s.site.range in written]
-    return bool(stores) and all(_of_row(flow, s.value, rows) for s in stores)
+    stores = (s for s in flow.slice.statements if isinstance(s, ir.Store) and s.site.range in written)
+    values = [s.value for s in stores]
+    if not values or not all(_comes_of(flow.of(value), rows) for value in values):
+        return False
+    counts = _Counts(flow, rows)
+    return all(counts.kept(value) < _Kept.STEPPED for value in values)
 
 
-def _of_row(flow: DataFlow, value: Expr, rows: frozenset[Array]) -> bool:
-    sources = flow.of(value)
+def _comes_of(sources: frozenset[Source], rows: frozenset[Array]) -> bool:
+    """Of the rows and of no other array, nor of who stores."""
     others = any(isinstance(x, Axis) or (isinstance(x, Array) and x not in rows) for x in sources)
-    return bool(sources & rows) and not others and _Counts(flow, rows).kept(value) < _Kept.STEPPED
+    return bool(sources & rows) and not others
 
 
 class _Counts:

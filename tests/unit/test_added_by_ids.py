@@ -9,13 +9,17 @@ import pytest
 from cuda_lsp.model import Status
 from cuda_lsp.static.analyze import check_text
 
+HOST = "template <class T> void go(T* out, T* id, T* in, int n) { k<<<32, 256>>>(out, id, in, n); }\n"
 
-def statuses(body: str, parameters: str = "float* out, const int* id, const float* in, int n") -> set[Status]:
+
+def statuses(
+    body: str, parameters: str = "float* out, const int* id, const float* in, int n", host: str = HOST
+) -> set[Status]:
     text = (
         f"__global__ void k({parameters}) {{\n"
         f"  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) {{ {body} }}\n"
         "}\n"
-        "template <class T> void go(T* out, T* id, T* in, int n) { k<<<32, 256>>>(out, id, in, n); }\n"
+        f"{host}"
     )
     report = check_text(Path("k.cu"), text)
     assert not report.errors
@@ -348,19 +352,14 @@ def test_a_step_counts_and_so_does_what_a_thread_brings(body: str) -> None:
 SEGMENTS = (
     "float* out, const int* id, const float* in, const int* list, const int* first, const int* last, int n"
 )
+SEGMENTS_HOST = (
+    "void go(float* out, int* id, float* in, int* list, int* first, int* last, int n)"
+    " { k<<<32, 256>>>(out, id, in, list, first, last, n); }\n"
+)
 
 
 def in_segments(body: str) -> set[Status]:
-    text = (
-        f"__global__ void k({SEGMENTS}) {{\n"
-        f"  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) {{ {body} }}\n"
-        "}\n"
-        "void go(float* out, int* id, float* in, int* list, int* first, int* last, int n)"
-        " { k<<<32, 256>>>(out, id, in, list, first, last, n); }\n"
-    )
-    report = check_text(Path("k.cu"), text)
-    assert not report.errors
-    return {f.status for f in report.findings if f.kind}
+    return statuses(body, SEGMENTS, SEGMENTS_HOST)
 
 
 SUM = "int b = first[i], e = last[i]; float v = 0; for (int k = b; k < e; ++k) v += in[list[k]];"

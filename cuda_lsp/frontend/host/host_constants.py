@@ -538,11 +538,10 @@ class HostConstants(Reaching):
         file, function = self._one_function(call[1], len(arguments))
         told: dict[Key, int | Extents] = {}
         for (parameter, _), argument in zip(function.parameters, arguments, strict=False):
-            key, value = file.declared(parameter, function.body + 1), self._integer(argument, before, depth)
-            if key is not None and self.is_dim(argument.strip(), before):
-                told[key] = self._extents(argument, before, depth)
-            elif key is not None and value is not None:
-                told[key] = value
+            key, is_dim = file.declared(parameter, function.body + 1), self.is_dim(argument.strip(), before)
+            told_here = (self._extents if is_dim else self._integer)(argument, before, depth)
+            if key is not None and told_here is not None:
+                told[key] = told_here
         with file._on_a_way(Given(told)), file._runs(function):
             made = returned_axes(file, function, file._given)
         x, y, z = (_extent(axis) if isinstance(axis, int) else None for axis in made)

@@ -73,10 +73,9 @@ class _Around:
 def _followed(low: Output, statements: Sequence[Stmt], around: _Around) -> Iterator[Stmt]:
     for s in statements:
         if isinstance(s, Loop) and not any(isinstance(x, Barrier) for x in inside(s)):
-            within = _occurrences((s,))
-            every = dict.fromkeys(v for x in inside(s) if (v := assigned(x)) is not None)
-            sums = [v for v in every if isinstance(v.type, Float) and within[v] < around.occurrences[v]]
-            given = _given(s, around) if sums else None
+            within, settings = _occurrences((s,)), _settings((s,))
+            sums = [v for v in settings if isinstance(v.type, Float) and within[v] < around.occurrences[v]]
+            given = _given(s, settings, around) if sums else None
             before = [Assign(low.var("", x.type), x) for x in given or ()]
             yield from before
             yield _Forgetting(low, frozenset(sums)).one(s)
@@ -91,18 +90,20 @@ def _followed(low: Output, statements: Sequence[Stmt], around: _Around) -> Itera
 def _occurrences(statements: Sequence[Stmt]) -> Counter[Var]:
     """How often each floating-point variable is set or read."""
     read = (v for s in walk(statements) for e in used(s) for v in variables(e))
-    written = (v for s in walk(statements) if (v := assigned(s)) is not None)
+    written = _settings(statements).elements()
     return Counter(v for each in (read, written) for v in each if isinstance(v.type, Float))
 
 
 def _settings(statements: Sequence[Stmt]) -> Counter[Var]:
+    """How often each variable is set, in the order of the text."""
     return Counter(v for s in walk(statements) if (v := assigned(s)) is not None)
 
 
-def _given(loop: Loop, around: _Around) -> list[Expr] | None:
+def _given(loop: Loop, settings: Counter[Var], around: _Around) -> list[Expr] | None:
     """What the values that a loop leaves come of, before it: variables and coordinates.
 
-    None: of something else, too, such as memory that the kernel writes, or that threads have of their own.
+    ``settings``: how often it sets each variable. None: of something else, too, such as memory that the
+    kernel writes, or that threads have of their own.
     """
     parts = list(subexpressions(expressions((loop,))))
     reads = [s for s in inside(loop) if isinstance(s, Load)]
@@ -113,8 +114,7 @@ def _given(loop: Loop, around: _Around) -> list[Expr] | None:
     unknown = unknown or any(isinstance(e, Intrinsic) and e.name in EXCHANGES for e in parts)
     if not (alike and plain) or unknown or None in around.written or not around.written.isdisjoint(arrays):
         return None
-    within = _settings((loop,))
-    own = {v for v, times in within.items() if times == around.settings[v]}  # set anew in each round
+    own = {v for v, times in settings.items() if times == around.settings[v]}  # set anew in each round
     given = dict.fromkeys(e for e in parts if isinstance(e, Var | Builtin) and e not in own)
     return None if any(isinstance(e.type, Pointer) for e in given) else list(given)
 

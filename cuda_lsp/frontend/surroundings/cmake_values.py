@@ -34,8 +34,13 @@ def values_of(root: Path) -> Mapping[str, str | None]:
     return values
 
 
-def texts_of(root: Path) -> Iterator[tuple[Path, str]]:
+@lru_cache(maxsize=4)
+def texts_of(root: Path) -> tuple[tuple[Path, str], ...]:
     """The project's CMake files, without comments."""
+    return tuple(_texts(root))
+
+
+def _texts(root: Path) -> Iterator[tuple[Path, str]]:
     for count, (folder, below, names) in enumerate(files.walk(root, (".txt", ".cmake"))):
         if count >= _MAX_FOLDERS:
             return
@@ -58,4 +63,5 @@ def speaks_of_cuda(text: str) -> int:
 
 def forget() -> None:
     """Look again: files may have come or gone."""
+    texts_of.cache_clear()
     values_of.cache_clear()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast, element, zero
+from cuda_lsp.frontend.lowering.build import binary, cast, element, linear_thread, zero
 from cuda_lsp.frontend.lowering.cursor_kinds import METHOD
 from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.places import (
@@ -49,11 +49,9 @@ from cuda_lsp.ir.program import (
     Assign,
     Assume,
     AwaitCopies,
-    Axis,
     Barrier,
     BarrierScope,
     BinaryOp,
-    Builtin,
     CommitCopies,
     Const,
     Expr,
@@ -304,18 +302,11 @@ def _random_of_block(call: Call) -> Value:
         expressions.discard(low, node)
     site = low.site(call.node)
     if isinstance(place, MemoryPlace):
-        word = element(place.pointer, cast(_thread_of_block(), INT64), UINT32.size)
+        word = element(place.pointer, cast(linear_thread(), INT64), UINT32.size)
         low.emit(Load(None, word, UINT32, site))
         low.emit(Store(word, low.unknown("generator state", UINT32), UINT32, site))
     low.emit(Barrier(BarrierScope.BLOCK, site))
     return call.unknown(f"result of {call.name}", varies=True)
-
-
-def _thread_of_block() -> Expr:
-    x, y, z = (Builtin(axis, UINT32) for axis in (Axis.TID_X, Axis.TID_Y, Axis.TID_Z))
-    width, height = Builtin(Axis.BDIM_X, UINT32), Builtin(Axis.BDIM_Y, UINT32)
-    row = binary(BinaryOp.ADD, binary(BinaryOp.MUL, z, height), y)
-    return binary(BinaryOp.ADD, binary(BinaryOp.MUL, row, width), x)
 
 
 def _pipeline_wait(call: Call) -> Value:
