@@ -50,6 +50,7 @@ _MEMBER_CALL = re.compile(
 _OPERATED = re.compile(rf"\A({_NAME}(?:(?:\.|->){_NAME})*)\s?(\[|\+)([^\[\];]+\]?)\Z")
 _OF_OBJECT = re.compile(rf"(?<![\w.>)\]])({_OBJECT})\s?(\.|->)\s?\Z")
 _OWN = re.compile(r"\bthis\s?->\s?")
+_WORD_OR_GETTER = re.compile(rf"(?<![\w.>:])(?P<getter>{_NAME})\s?\(\s?\)|{WORD.pattern}")
 _CONSTRUCTED = (
     r"(?<![\w.>]){name}(?:\s?<[^<>;{{}}()]{{0,100}}>)?\s([A-Za-z_]\w*)\s?([({{])"
     r"|(?<![\w.>])([A-Za-z_]\w*)\s?=\s?(?:(new)\s)?(?:[\w:]*(?:make_unique|make_shared)\s?<\s?)?"
@@ -268,6 +269,11 @@ class CalledPointers:
             self._of_class[last, name] = self._declares(last, name)
         return self._of_class[last, name]
 
+    def classes_named(self, name: str) -> list[HostClass]:
+        """The classes of a name, one a text."""
+        told = [told().classes.named for functions, told in self._known if functions.mention(name)]
+        return [classes[name] for classes in told if name in classes]
+
     def _declares(self, last: str, name: str) -> bool:
         typed = rf"\b{name}(?:\s?<[^<>;{{}}]{{0,100}}>)?\s?(?:const\s?)?(?:[*&]|>|\s)\s?{last}\b"
         made = rf"\b{last}\s?=\s?(?:new\s)?(?:[\w:]+<\s?)?{name}\b"
@@ -404,6 +410,7 @@ class CalledPointers:
         known = dict(zip((name for name, _ in callee.parameters), given, strict=False))
         own = self._plain[callee.body : callee.end]
         fields = callee.owner.fields if callee.owner is not None else ()
+        getters = callee.owner.getters if callee.owner is not None else ()
 
         def word(match: re.Match[str], steps: int = _MOST_CALLS) -> str:
             name, first = match[0], leads(match)
@@ -422,7 +429,13 @@ class CalledPointers:
                 return self._of_object(name, callee.owner, callee.this, first)
             return name
 
-        return WORD.sub(word, _OWN.sub("", text))
+        def said(match: re.Match[str]) -> str:
+            getter = match["getter"]
+            if getter is None:
+                return word(match)
+            return f"{callee.this}{match[0]}" if getter in getters else match[0]
+
+        return _WORD_OR_GETTER.sub(said, _OWN.sub("", text))
 
     def _of_object(self, field: str, owner: HostClass, this: str, leads: bool) -> str:
         """A field of the object that a function is called of."""

@@ -19,7 +19,7 @@ from cuda_lsp.frontend.host.constants import SIZE_OF
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.passed_fields import PassedField
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied, parsed
-from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
+from cuda_lsp.frontend.host.terms import Term, product_of, sum_of, with_solved
 from cuda_lsp.frontend.host.text import split_arguments
 
 _CAST = re.compile(
@@ -123,9 +123,9 @@ def distance(
         value = added(value, times, 1) if value is not None and times is not None else None
     if not value:
         return None
-    known = ((i, host.value(text, at)) for i, text in enumerate(arguments))
-    terms = [Term(f"#{i}", *product) for i, v in known if v and (product := product_of(v))]
-    return sum_of(value, [*terms, *_extents(host, configuration, at)])
+    known = [(f"#{i}", v) for i, text in enumerate(arguments) if (v := host.value(text, at))]
+    terms = [Term(name, *product) for name, v in known if (product := product_of(v))]
+    return sum_of(value, with_solved([*terms, *_extents(host, configuration, at)], known))
 
 
 def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:

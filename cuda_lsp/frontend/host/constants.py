@@ -372,15 +372,15 @@ class _Parser:
         return _number(sizes[-1]) if sizes else _given_by(f"sizeof {''.join(words)}", ())
 
     def _call(self, name: str) -> _Expression:
-        if name == "static_cast":
+        if name == "static_cast" or self.token == "<":  # std::max<int>(a, b)
             while self.token not in (">", None):
                 self._next()
             self._expect(">")
-            self._expect("(")
+        self._expect("(")
+        if name == "static_cast":
             value = self.conditional()
             self._expect(")")
             return value
-        self._expect("(")
         first = self.conditional()
         self._expect(",")
         second = self.conditional()

@@ -59,6 +59,8 @@ _CHANGED = re.compile(
     r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)|&\s?\w+\s?=\s?(\w+)\s?(?=[;,])"
 )
 _POINTERS = re.compile(r"\bvoid\s?\*\s?(\w+)\s?\[[^\[\]]{0,40}\]\s?=?\s?\{([^{}]{0,2000})\}")
+NOTHING_SAID = "dim3()"
+"""The value of ``dim3 block;``."""
 _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
 _LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
 _OPENS_PARAMETERS = ("(", ",", "<")

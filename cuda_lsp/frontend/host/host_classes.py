@@ -22,6 +22,9 @@ _UNNAMED = re.compile(r"\btypedef\sstruct(?:\s\w+)?\s?\{")
 _ALIAS = re.compile(rf"\s?\b({_NAME})\s?[;,]")
 _OUTSIDE = re.compile(rf"\b({_NAME})(?:\s?<[^<>;{{}}]{{0,100}}>)?\s?::\s?\Z")
 _NESTED = re.compile(r"\{[^{}]*\}|\([^()]*\)")
+_BRACES = re.compile(r"\{[^{}]*\}")
+_TEMPLATE = re.compile(r"\btemplate\s?<(?:[^<>]|<[^<>]*>){0,400}>")
+_GETTER = re.compile(rf"[\w>*&]\s?\b({_NAME})\s?\(\s?\)")
 _FIELD = re.compile(rf"(?:[\w>*&]\s?|,\s?\*?\s?)(?<!\w)({_NAME})\s?(?=[;=,\[])")
 _POINTER = re.compile(rf"\*\s?(?:const\s|__restrict__\s)?({_NAME})\s?(?=[;=,\[])")
 _OPERATOR = re.compile(r"\boperator\s?(\[|\+)\s?\]?\s?\(")
@@ -51,13 +54,17 @@ class Constructor:
 
 @frozen
 class HostClass:
-    """``begin`` to ``end``: its braces. ``pointers``: those of the fields that are pointers."""
+    """``begin`` to ``end``: its braces. ``pointers``: those of the fields that are pointers.
+
+    ``getters``: its member functions without parameters.
+    """
 
     name: str
     begin: int
     end: int
     fields: frozenset[str]
     pointers: frozenset[str]
+    getters: frozenset[str] = frozenset()
 
 
 class HostClasses:
@@ -85,11 +92,11 @@ class HostClasses:
         end = self._text.braces.closing.get(begin, -1)
         if end < 0:
             return
-        inside = self._plain[begin + 1 : end]
-        while (less := _NESTED.sub(" ", inside)) != inside:
-            inside = less
+        declared = _without(_BRACES, _TEMPLATE.sub(" ", self._plain[begin + 1 : end]))
+        inside = _without(_NESTED, declared)
         fields = frozenset(list(dict.fromkeys(_FIELD.findall(inside)))[:_MOST_FIELDS])
-        found[name] = HostClass(name, begin, end, fields, frozenset(_POINTER.findall(inside)) & fields)
+        pointers = frozenset(_POINTER.findall(inside)) & fields
+        found[name] = HostClass(name, begin, end, fields, pointers, frozenset(_GETTER.findall(declared)))
 
     def of(self, function: HostFunction) -> HostClass | None:
         """The class that a member function is of, where its text is known."""
@@ -177,3 +184,10 @@ class HostClasses:
         pointers = frozenset(i for i, part in enumerate(declared) if "*" in part)
         parameters = tuple(parameter_of(part) for part in declared)
         return Constructor(parameters, tuple(initialisers), body, end, pointers)
+
+
+def _without(pattern: re.Pattern[str], text: str) -> str:
+    """A text without what a pattern finds, and what it finds then."""
+    while (less := pattern.sub(" ", text)) != text:
+        text = less
+    return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import frozen
@@ -22,6 +22,7 @@ _BEFORE_BODY = re.compile(
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|<[^<>;(){}]*>){0,200})>\s?)?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
+_PASSES_BY_VALUE = re.compile(r"(?:cuda|cu|hip)[A-Z]|dim3\Z|make_u?int3\Z")
 _DECLARED_AS = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s\Z")
 _BEFORE_CALLS = frozenset(
     {"return", "else", "do", "throw", "new", "case", "and", "or", "not", "co_return", "co_await", "co_yield"}
@@ -238,6 +239,26 @@ class HostFunctions:
                     if text.isidentifier():
                         found.setdefault(text, []).append(begin)
         return found
+
+    def lent_to_strangers(
+        self, known: Iterable[HostFunctions], names: Collection[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Calls that hand one of ``names`` to a function that none of these texts declares: it, and where."""
+        declared = frozenset[str]().union(*(functions._declared for functions in known))
+        for name, uses in self._uses.items() if names else ():
+            if name in declared or name in _NO_FUNCTION or _PASSES_BY_VALUE.match(name):
+                continue
+            for begin, opening, _ in uses:
+                closing = self._host.closing(opening)
+                if closing >= 0 and not self._declares(begin):
+                    arguments = whole_arguments(self._host.plain[opening + 1 : closing])
+                    yield from ((text, begin) for a in arguments if (text := a.strip()) in names)
+
+    @cached_property
+    def _declared(self) -> frozenset[str]:
+        """Functions with a text, prototypes, and macros."""
+        prototypes = (match[1] for match in _PROTOTYPE.finditer(self._host.plain))
+        return frozenset((*self._by_name, *prototypes, *self._host.macros))
 
     @cached_property
     def _written_to(self) -> Sequence[tuple[str, tuple[int, ...], int]]:

@@ -54,6 +54,9 @@ _RECORD = re.compile(
 )
 _DECLARED_AS = re.compile(rf"(?<!\w)({_NAME})\s({_NAME})\s?(?==(?!=)|;)")
 _ANY_ELEMENT = re.compile(r"\A(.+)\[([^\[\]]+)\]\Z|\A(\w+)\.(first|second)\Z")
+_OBJECT = rf"(?<![\w.>])({_NAME})(?:\s?<[^<>;{{{{}}}}()]{{{{0,100}}}}>)?\s{{}}\s?[=;({{{{]"
+_OWNER = re.compile(rf"\A\s?({_NAME})\s?(?:\.\s?(?:get|data)\s?\(\s?\)\s?)?\Z")
+_ALLOCATES = re.compile(r"\A\s?(?:[\w:]{0,80}::\s?)?\w{0,40}[Aa]lloc\w{0,40}\s?(?:<[^<>()]{0,100}>\s?)?\(")
 _MOST_ELEMENTS = 32
 """Of an array that a function returns."""
 _ELEMENT = re.compile(r"\[(\w+)\]\Z")
@@ -185,7 +188,7 @@ class HostPointers:
         stood = self._stood(name, at, at) if cursors else None
         if stood is not None:
             return Held((stood,))
-        if not found:
+        if not found or self._has_own_pointers(name, at):
             return None
         if cursors:
             found = {self._as_stood(value, p, at): p for value, p in found.items()}
@@ -195,6 +198,32 @@ class HostPointers:
         moved = _within(self._moved.get(name), scope)
         lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
         return Held(several, bool(changes) or moved, bool(changes) and lessened)
+
+    def _has_own_pointers(self, name: str, at: int) -> bool:
+        """Whether a record, which may be another one's copy, has been given all its pointers anew.
+
+        Each to memory that the function allocates.
+        """
+        function = self._functions.around(at) if self._parts_of().get(name) else None
+        if function is None or not name.isidentifier():
+            return False
+        made = list(re.finditer(_OBJECT.format(name), self._plain[function.body : at]))
+        owners = self._called.classes_named(made[0][1]) if len(made) == 1 else ()
+        fields = {f"{name}.{field}" for owner in owners for field in owner.pointers}
+        return bool(fields) and all(self._is_allocated(field, at) for field in fields)
+
+    def _is_allocated(self, name: str, at: int) -> bool:
+        """Whether what a function stored last, on every way, is memory that it allocates."""
+        stores = [
+            (p, value) for p, value in self._values.get(name, ()) if self._overwritten.surely(name, p, at)
+        ]
+        if not stores:
+            return False
+        owner = _OWNER.match(stores[-1][1])
+        given = (
+            [value for _, value in self._values.get(owner[1], ())] if owner is not None else [stores[-1][1]]
+        )
+        return bool(given) and all(_ALLOCATES.match(value) is not None for value in given)
 
     def _gone(self, name: str, stores: Sequence[int], at: int) -> frozenset[int]:
         """Those stores to a function's own variable that others have replaced at a place."""

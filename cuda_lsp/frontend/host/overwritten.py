@@ -72,6 +72,14 @@ class Overwritten:
         last = next((p for p in sorted(own, reverse=True) if self._surely(name, p, at)), None)
         return frozenset(place for place in own if last is not None and place < last)
 
+    def surely(self, name: str, place: int, at: int) -> bool:
+        """Whether an assignment to a variable, or a field of one, is on every way to a later place."""
+        function = self.functions.around(at)
+        unclear = function is None or _UNCLEAR.search(self.text.plain, function.body, at) is not None
+        if function is None or unclear or self.functions.jumps(function):
+            return False
+        return function.body < place < at and self._runs(place, function) and self._surely(name, place, at)
+
     def _runs(self, place: int, function: HostFunction) -> bool:
         """Whether what stands at a place of a function runs where it is written, and not as a lambda."""
         if self.functions.around(place) is not function:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from cuda_lsp.frontend.host.definitions import (
+    NOTHING_SAID,
     Definition,
     Write,
     assigned,
@@ -204,12 +205,34 @@ class Reaching:
     @cached_property
     def _written(self) -> Mapping[str, Sequence[Write]]:
         """The writes to each name in order, those by functions that are handed it among them."""
-        lent = self.functions.lent((self.functions, *(file.functions for file in self._included)))
-        if not lent:
-            return self._writes
+        known = (self.functions, *(file.functions for file in self._included))
+        lent = self.functions.lent(known)
         added = {name: [Write(place) for place in places] for name, places in lent.items()}
+        for name, place in self._filled_by_strangers(known):
+            added.setdefault(name, []).append(Write(place))
+        if not added:
+            return self._writes
         every = {name: [*self._writes.get(name, ()), *writes] for name, writes in added.items()}
         return {**self._writes, **{name: sorted(found, key=_position) for name, found in every.items()}}
+
+    def _filled_by_strangers(self, known: Sequence[HostFunctions]) -> Iterator[tuple[str, int]]:
+        """Variables, and the calls that are handed them before anything is said of them: these fill them.
+
+        ``dim3 grid; choose(n, grid);`` of a function whose declaration nobody has read.
+        """
+        empty = {
+            name
+            for name, found in self._definitions.items()
+            if any(definition.text == NOTHING_SAID for definition in found.all)
+        }
+        for name, place in self.functions.lent_to_strangers(known, empty):
+            definition = self._definitions[name].visible(place)
+            writes = self._writes.get(name, ())
+            if definition is None or definition.text != NOTHING_SAID:
+                continue
+            said = bisect_left(writes, definition.position, key=_position)
+            if said == bisect_left(writes, place, key=_position):
+                yield name, place
 
     def _others(self, name: str, definition: Definition) -> list[Write] | None:
         """The writes to a name in a definition's scope but for its own; None: too many."""

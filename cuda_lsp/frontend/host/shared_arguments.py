@@ -54,7 +54,7 @@ def nobody_computes(apart: Polynomial) -> Formula | None:
 
 _LEADING_CALL = re.compile(r"\A[A-Za-z_][\w:.>\[\]-]*(?:<[^<>]*>)?\s?\(")
 _ARROW = re.compile(r"\s?(\.|->)\s?")
-_CALLED = re.compile(r"(\.|->)(?:template )?(?:const_|mutable_)?(\w+)\s?(?:<[^<>()]*>)?\s?\(\)")
+_CALLED = re.compile(r"(\.|->)(?:template )?(?:const_|mut_|mutable_)?(\w+)\s?(?:<[^<>()]*>)?\s?\(\)")
 _BYTES = re.compile(r"(?<=[(<])(?:std\s?::\s?)?u?intptr_t\s?([)>])")
 _GOT = re.compile(r"(?:\bstd\s?::\s?)?\bget\s?<\s?(\d)\s?>\s?\(\s?(\w+)\s?\)")
 _AT = re.compile(r"\.at\s?\((?!\s?\))([^()]{1,100})\)")
@@ -220,7 +220,7 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
         told = computed(apart) if told is None else told
         if told is not None:
             return SharedBuffer(first.position, told)
-    pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
+    pieces = are_pieces(apart, 2 if here.casts == first.casts else 1)
     return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
 
 
@@ -378,7 +378,7 @@ def _is_size(name: str) -> bool:
     return name.startswith(f"{_SIZE_OF}(")
 
 
-def _are_pieces(apart: Polynomial, least: int) -> bool:
+def are_pieces(apart: Polynomial, least: int) -> bool:
     """Whether sizes are between the two, products of at least so many; their signs agree.
 
     How large an element is, is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
@@ -38,6 +38,22 @@ def sum_of(value: Polynomial, terms: Sequence[Term]) -> Formula | None:
             return None
         products.append(product)
     return functools.reduce(_plus, products)
+
+
+def with_solved(terms: Sequence[Term], sums: Iterable[tuple[Formula, Polynomial]]) -> list[Term]:
+    """``terms``, and what sums tell besides: ``r`` where a kernel sees ``n`` and what is ``n - r``."""
+    found = [*terms]
+    for name, value in sums:
+        for names, factor in value.items() if len(value) > 1 else ():
+            known = any(term.names == names and term.factor in (1, -1) for term in found)
+            if not names or known or factor not in (1, -1):
+                continue
+            rest = sum_of({others: times for others, times in value.items() if others != names}, found)
+            if rest is not None:
+                apart: Formula = ("-", name, rest) if factor == 1 else ("-", rest, name)
+                found.append(Term(apart, 1, names))
+                break
+    return found
 
 
 def _plus(left: Formula, right: Formula) -> Formula:

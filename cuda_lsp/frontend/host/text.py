@@ -1,4 +1,4 @@
-"""Host code as it is searched: no comments, no strings, and never two characters of white space in a row.
+"""Host code as it is searched: no comments, no strings but words that are arguments, no two spaces in a row.
 
 What may stand between two words is then ``\\s?``, never ``\\s*``. So no pattern has many ways to share out a
 long stretch of spaces between its parts, and a comment of four hundred characters is such a stretch.
@@ -46,6 +46,7 @@ def host_text(text: str) -> HostText:
     return _known(text) if len(text) <= _LONGEST_KEPT else HostText(text)
 
 
+_WORD_IN_QUOTES = re.compile(r'[(,]\s{0,40}("\w{1,60}")(?=\s{0,40}[,)])')
 _SIGNS = {"and": "&& ", "or": "||", "not": "!  "}
 _IN_WORDS = (" and ", " or ", "not ", "and\n", "or\n")
 _TOKEN_IN_LETTERS = re.compile(r"(?<![\w.:>#])(?:and|or|not)(?!\w)")
@@ -55,7 +56,7 @@ class HostText:
     """The text of one file. Offsets are those of ``plain``, where nothing else is said."""
 
     def __init__(self, text: str) -> None:
-        plain = _closed_up(_in_signs(blanked(text)))
+        plain = _closed_up(_in_signs(_with_words(text, blanked(text))))
         pieces: list[str] = []
         self._ends: list[int] = []  # of the runs, in the text
         self._after: list[int] = []  # … in ``plain``
@@ -257,6 +258,21 @@ def whole_arguments(text: str) -> list[str]:
     for _ in range(min(_DEEPEST, text.count("<"))):  # the innermost ones first
         text = _TEMPLATE.sub(lambda match: match[0].translate(_HIDDEN), text)
     return [part.translate(_SHOWN) for part in split_arguments(text)]
+
+
+def _with_words(text: str, plain: str) -> str:
+    """``plain`` with arguments that are one word: ``at("in")`` as ``at(_in_)``, which is not ``at(_out_)``.
+
+    ``plain``: the text without its strings, in as many characters.
+    """
+    pieces: list[str] = []
+    done = 0
+    for match in _WORD_IN_QUOTES.finditer(text):
+        begin, end = match.span(1)
+        if plain[match.start()] == text[match.start()] and plain[begin:end].isspace():
+            pieces += plain[done:begin], f"_{text[begin + 1 : end - 1]}_"
+            done = end
+    return "".join((*pieces, plain[done:])) if pieces else plain
 
 
 def _in_signs(text: str) -> str:

@@ -17,9 +17,9 @@ from cuda_lsp.frontend.host.pieces.syntax import NotRead, expression
 from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import Cell, Nobody, Object, Place, Size, Value, constant
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, are_pieces
 from cuda_lsp.frontend.host.statements import NoStatement
-from cuda_lsp.frontend.host.terms import Term, product_of, sum_of
+from cuda_lsp.frontend.host.terms import Term, product_of, sum_of, with_solved
 from cuda_lsp.frontend.host.text import whole_arguments
 
 _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?[({]")
@@ -162,7 +162,7 @@ def refined(found: Mapping[int, SharedBuffer], of: Followed) -> Mapping[int, Sha
         known = found.get(position)
         if known is None and first in found:
             made[position] = SharedBuffer(found[first].first, None)
-        elif known is None or (known.first == first and told.offset is not None):
+        elif known is None or (known.first == first and (told.offset is not None or told.pieces)):
             made[position] = told
     return made
 
@@ -180,12 +180,15 @@ def _are_two(of: Followed, one: int, other: int) -> bool:
 def _terms(of: Followed) -> list[Term]:
     """The integers among the arguments."""
     found: list[Term] = []
+    sums: list[tuple[str, Polynomial]] = []
     for position, value in enumerate(of.values):
         whole = size(value) if isinstance(value, Size | Nobody) else None
         product = product_of(whole) if whole else None
         if product is not None and product[1] != ("",):
             found.append(Term(f"#{position}", *product))
-    return found
+        elif whole:
+            sums.append((f"#{position}", whole))
+    return with_solved(found, sums)
 
 
 def _between(m: Machine, one: Place, other: Place, first: int, terms: Sequence[Term]) -> SharedBuffer:
@@ -203,7 +206,8 @@ def _between(m: Machine, one: Place, other: Place, first: int, terms: Sequence[T
     told = _formula(m, apart, terms)
     if told is not None:
         return SharedBuffer(first, told, unit=1)
-    return SharedBuffer(first, None)
+    counted = elements if elements is not None else apart
+    return SharedBuffer(first, None, are_pieces(counted, 2 if one.type == other.type else 1))
 
 
 def _formula(m: Machine, value: Polynomial, terms: Sequence[Term]) -> Formula | None:

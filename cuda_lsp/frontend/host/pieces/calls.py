@@ -42,6 +42,7 @@ _HARMLESS = re.compile(
 _NO_GETTER = re.compile(
     r"\A(?:(?:get_?)?[Nn]ext|take|pop|alloc|make|create|acquire|new|fresh|clone|copy|release|request|push|draw)"
 )
+_CHANGEABLE = re.compile(r"\A(?:const|mut|mutable)_(?=\w)")
 _DEEPEST = 8
 _LITERAL = re.compile(r"\A(?:\d\w*|nullptr|NULL|true|false)\Z")
 _REFERENCE = re.compile(r"&\s?(?:\w+(?:<[^<>]*>)?\s?::\s?){0,3}\Z")
@@ -206,20 +207,23 @@ def _of_member(m: Machine, function: Member, given: Sequence[Node]) -> Result:
     held = this.value.fields.get(name)
     if held is not None and isinstance(held.value, Lambda):
         return _called_value(m, held.value, given)
-    return _of_nobody(m, this, this.value, name, valued(m, given), given)
+    return _of_nobody(m, this, this.value, function, valued(m, given), given)
 
 
 def _of_nobody(
-    m: Machine, this: Cell, of: Object, name: str, values: Sequence[Value], given: Sequence[Node]
+    m: Machine, this: Cell, of: Object, function: Member, values: Sequence[Value], given: Sequence[Node]
 ) -> Result:
     """A member function of whose text nothing is known: one without arguments tells what is there."""
+    name = function.field
     known = m.class_of(Type(of.type)) if of.type else None
     if known is not None and not known[0].leaves_alone(known[1], name):
         m.lend(this)  # its text is somewhere else
         lend(m, given, values)
         return Nobody(m.fresh(f"{name}()")), None
     if not values and not of.fields and not _NO_GETTER.match(name):
-        return Nobody(f"{of.name}.{name}()"), None
+        type_ = Reader(function.template).type() if function.template else None
+        getter = Nobody(f"{of.name}.{_CHANGEABLE.sub('', name)}()", m.resolved(type_) if type_ else None)
+        return getter, None
     lend(m, given, values)
     sizes = [size(value) for value in values]
     if (

@@ -39,6 +39,8 @@ def binary(m: Machine, sign: str, left: Value, right: Value) -> Value:
         return _stepped(m, left, right, sign)
     if isinstance(right, Place) and sign == "+":
         return _stepped(m, right, left, sign)
+    if isinstance(left, Nobody) and sign in ("+", "-") and m.size_of(left.points_to) is not None:
+        return _stepped(m, Place(left.name, {}, left.name, left.points_to), right, sign)
     if isinstance(left, Place) and sign in ("&", "/", "%", "*"):
         return _of_address(m, sign, left, right)
     if isinstance(left, Address) or isinstance(right, Address):

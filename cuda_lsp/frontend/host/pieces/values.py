@@ -97,9 +97,13 @@ class Lambda:
 
 @frozen(eq=False)
 class Nobody:
-    """What nobody knows. ``name``: the same where it is the same."""
+    """What nobody knows. ``name``: the same where it is the same.
+
+    ``points_to``: where it is a pointer, as what ``data<char>()`` returns may be.
+    """
 
     name: str
+    points_to: Type | None = None
 
 
 Value = Size | Place | Object | Address | Lambda | Nobody | None
