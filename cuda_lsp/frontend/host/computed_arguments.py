@@ -35,6 +35,7 @@ _MOST_STEPS = 6
 """Variables looked through."""
 _LONGEST = 400
 """Characters of an expression."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _WIDTH = 32
 """Bits of an int."""
 
@@ -180,6 +181,17 @@ def quotients(constants: HostConstants, arguments: Sequence[str], at: int) -> It
             formula = sum_of(quotient.whole, others)
             if formula is not None and not isinstance(formula, int):
                 yield f"#{position} == {_text(formula)} / {quotient.by}{quotient.added}"
+
+
+def extents_as_written(constants: HostConstants, configuration: Sequence[str], at: int) -> Mapping[str, str]:
+    """Extents of grid and block as text that says the same at the launch, by what a kernel calls them."""
+    found: dict[str, str] = {}
+    for text, name in zip(configuration, ("gridDim", "blockDim"), strict=False):
+        for axis in range(3):
+            made = component(constants, text, axis, at)
+            if made is not None and not constants.writes(set(_WORD.findall(made[0])), made[1], at):
+                found[f"{name}.{'xyz'[axis]}"] = made[0]
+    return found
 
 
 def component(constants: HostConstants, text: str, axis: int, at: int) -> tuple[str, int] | None:

@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.computed_arguments import (
     computed_arguments,
     computed_fields,
     distance,
+    extents_as_written,
     grids,
     multiples,
     quotients,
@@ -461,7 +462,9 @@ class _Reader:
             units = self._file.units
             if not is_doubtful(found, units, arguments, lambda name: pointers.held(name, at)):
                 return found
-            way = pieces_of(units, lambda text: constants.integer(text, at), arguments, at)
+            called = computed is nobody_computes  # of the callers' arguments
+            extents = extents_as_written(constants, () if called else launch.configuration, at)
+            way = pieces_of(units, lambda text: constants.integer(text, at), arguments, at, extents)
             return refined(found, way) if way is not None else found
 
         def told() -> Buffers:

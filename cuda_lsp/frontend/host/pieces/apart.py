@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.pieces.syntax import NotRead, expression
 from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import Cell, Nobody, Object, Place, Size, Value, constant
 from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, are_pieces
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.statements import NoStatement
 from cuda_lsp.frontend.host.terms import Term, product_of, sum_of, with_solved
 from cuda_lsp.frontend.host.text import whole_arguments
@@ -36,16 +36,27 @@ _REACHES = re.compile(r"[*&](?!\s?(?:const\s?)?\()")
 
 @frozen
 class Followed:
-    """What the arguments of a launch are worth, and what is known of the numbers in them."""
+    """What the arguments of a launch are worth, and what is known of the numbers in them.
+
+    ``extents``: of grid and block, as far as they are told, by what a kernel calls them.
+    """
 
     values: tuple[Value, ...]
     machine: Machine
+    extents: Mapping[str, Value]
 
 
 def followed(
-    units: Sequence[Unit], integer: Callable[[str], int | None], arguments: Sequence[str], at: int
+    units: Sequence[Unit],
+    integer: Callable[[str], int | None],
+    arguments: Sequence[str],
+    at: int,
+    extents: Mapping[str, str],
 ) -> Followed | None:
-    """What arguments are worth at a place of the first text; None: the way there is not understood."""
+    """What arguments are worth at a place of the first text; None: the way there is not understood.
+
+    ``extents``: of grid and block, as text, by what a kernel calls them.
+    """
     unit = units[0]
     function = unit.functions.around(at)
     if function is None or unit.functions.jumps(function):
@@ -66,7 +77,8 @@ def followed(
     except statements.Arrived:
         m.frame.scopes[:] = m.there
         m.frame.origin = -1
-        return Followed(tuple(_worth(m, arguments)), m)
+        worth = dict(zip(extents, _worth(m, [*extents.values()]), strict=True))
+        return Followed(tuple(_worth(m, arguments)), m, worth)
     except (statements.Left, statements.Returned, *_CANNOT):
         pass
     finally:
@@ -162,7 +174,7 @@ def refined(found: Mapping[int, SharedBuffer], of: Followed) -> Mapping[int, Sha
         known = found.get(position)
         if known is None and first in found:
             made[position] = SharedBuffer(found[first].first, None)
-        elif known is None or (known.first == first and (told.offset is not None or told.pieces)):
+        elif known is None or (known.first == first and told.offset is not None):
             made[position] = told
     return made
 
@@ -178,16 +190,17 @@ def _are_two(of: Followed, one: int, other: int) -> bool:
 
 
 def _terms(of: Followed) -> list[Term]:
-    """The integers among the arguments."""
+    """The integers among the arguments, and the extents of grid and block."""
     found: list[Term] = []
     sums: list[tuple[str, Polynomial]] = []
-    for position, value in enumerate(of.values):
+    arguments = ((f"#{position}", value) for position, value in enumerate(of.values))
+    for name, value in (*arguments, *of.extents.items()):
         whole = size(value) if isinstance(value, Size | Nobody) else None
         product = product_of(whole) if whole else None
         if product is not None and product[1] != ("",):
-            found.append(Term(f"#{position}", *product))
+            found.append(Term(name, *product))
         elif whole:
-            sums.append((f"#{position}", whole))
+            sums.append((name, whole))
     return with_solved(found, sums)
 
 
@@ -206,8 +219,7 @@ def _between(m: Machine, one: Place, other: Place, first: int, terms: Sequence[T
     told = _formula(m, apart, terms)
     if told is not None:
         return SharedBuffer(first, told, unit=1)
-    counted = elements if elements is not None else apart
-    return SharedBuffer(first, None, are_pieces(counted, 2 if one.type == other.type else 1))
+    return SharedBuffer(first, None)
 
 
 def _formula(m: Machine, value: Polynomial, terms: Sequence[Term]) -> Formula | None:

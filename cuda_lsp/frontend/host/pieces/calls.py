@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from cuda_lsp.frontend.host.host_classes import HostClass
 from cuda_lsp.frontend.host.host_functions import HostFunction
 from cuda_lsp.frontend.host.pieces import evaluation, objects, statements
 from cuda_lsp.frontend.host.pieces.machine import Frame, Known, Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.nodes import Called, Member, Name, Node, Number, Type
 from cuda_lsp.frontend.host.pieces.operators import size
 from cuda_lsp.frontend.host.pieces.syntax import Reader
-from cuda_lsp.frontend.host.pieces.units import declared_type
+from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
     Cell,
@@ -99,6 +100,9 @@ def _by_name(m: Machine, function: Name, given: Sequence[Node]) -> Result:
     made = m.class_of(Type(last))
     if made is not None and made[1].name == last:
         return objects.constructed(m, Type(name), given), None
+    if this is not None and owner is not None and not given and _tells_where(owner, m.frame.unit, name):
+        of = this.value.name if isinstance(this.value, Object) else ""
+        return Nobody(f"{of}.{_CHANGEABLE.sub('', name)}()"), None
     values = valued(m, given)
     if _ALLOCATES.match(name) and values:
         return _allocated(m, values[0]), None
@@ -117,6 +121,12 @@ def _by_name(m: Machine, function: Name, given: Sequence[Node]) -> Result:
             if isinstance(value, Address):
                 m.forget(value.cell)
     return Nobody(m.fresh(f"{name}()")), None
+
+
+def _tells_where(owner: HostClass, unit: Unit, name: str) -> bool:
+    """Whether a member function of no arguments, whose text is elsewhere, is declared to return a pointer."""
+    declared = rf"\*\s?{re.escape(name)}\(\s?\)"
+    return not _NO_GETTER.match(name) and re.search(declared, objects.declared_in(owner, unit)) is not None
 
 
 def _allocated(m: Machine, value: Value) -> Value:

@@ -206,7 +206,8 @@ def _address(m: Machine, operand: Node) -> Value:
 
 def _size(m: Machine, text: str) -> Value:
     type_ = Reader(text).type()
-    plain = text.isidentifier() and m.lookup(text) is not None
+    known = m.lookup(text) if text.isidentifier() else None
+    plain = known is not None and known.type is not None  # declared; a name alone may be a template's type
     if type_ is not None and not plain:
         bytes_ = m.size_of(type_)
         return Size(bytes_) if bytes_ is not None else Nobody(m.fresh("size"))
