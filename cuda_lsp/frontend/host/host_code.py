@@ -31,7 +31,7 @@ from cuda_lsp.frontend.surroundings.included import resolved
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-_MOST_FILES = 60
+_MOST_FILES = 400
 _MOST_BYTES = 2 << 20  # of one file
 
 

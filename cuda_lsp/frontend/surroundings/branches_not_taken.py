@@ -16,9 +16,13 @@ from cuda_lsp.frontend.surroundings.named_elsewhere import declaration_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.M)
 _TOKEN = re.compile(r"\w+|[<>=!]=|[^\s\w()]")
-_LAUNCH = re.compile(r"<<<([^<>;{}]{1,200})>>>")
-_CONSTANT = re.compile(r"(?<![\w.>:])[A-Z][A-Z0-9_]{2,}\b(?!\s*[(.<]|->)")
-_DEFINED = r"^[ \t]*#[ \t]*define[ \t]+{}\b"
+_LAUNCH = re.compile(r"<<<((?:[^;{}<>]|<(?!<<)|>(?!>>)){1,400})>>>")
+_NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w{2,}\b(?!\s*[.<]|->)")
+_SAID = (
+    r"^[ \t]*#[ \t]*define[ \t]+{0}\b|\b{0}[ \t]*=[^=]"
+    r"|[\w>*&][ \t]+{0}[ \t]*(?:\{{|;|\([^(){{}};]{{0,200}}\)[^(){{}};]{{0,40}}\{{)"
+)
+"""A macro, a variable, or a function with its text."""
 _MOST_NAMES = 24
 _MOST_SWITCHES = 8
 
@@ -43,26 +47,25 @@ def switches_of_declarations(texts: Iterable[str], names: Sequence[str]) -> tupl
 
 
 def names_of_launches(text: str) -> list[str]:
-    """Names of the blocks and grids of launches that look like macros."""
-    found = (name for launch in _LAUNCH.findall(blanked(text)) for name in _CONSTANT.findall(launch))
+    """Names in the blocks and grids of launches."""
+    found = (name for launch in _LAUNCH.findall(blanked(text)) for name in _NAME.findall(launch))
     return list(dict.fromkeys(found))
 
 
-def switches_of_macros(texts: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Macros that take the only branch of all texts which defines one of ``names`` as a macro.
+def switches_of_launches(texts: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Macros that take the only branch of all texts which says what one of ``names`` is.
 
-    Not macros that a text defines or takes back itself, nor where a name may be that of a constant, too.
+    Not macros that a text defines or takes back itself.
     """
     read = [blanked(text) for text in texts] if names else []
     found: dict[str, None] = {}
     for name in names[:_MOST_NAMES]:
-        places = [(text, m.start()) for text in read for m in re.finditer(_DEFINED.format(name), text, re.M)]
-        constant = re.compile(rf"\b(?:enum|const|constexpr)\b[^;]{{0,400}}\b{name}\b")
-        if len(places) != 1 or any(constant.search(text) for text in read):
-            continue
-        asked = [list(_switch(condition)) for condition in _conditions(*places[0]) if condition]
-        macros = [one[0][0] for one in asked if len(one) == 1 and one[0][1] is None]
-        if len(macros) == len(asked) and not any(_is_changed(macro, read) for macro in macros):
+        said = re.compile(_SAID.format(name), re.M)
+        known = (text for text in read if name in text)
+        asked = {tuple(filter(None, _conditions(t, m.start()))) for t in known for m in said.finditer(t)}
+        branches = [list(_switch(condition)) for condition in asked.pop()] if len(asked) == 1 else []
+        macros = [one[0][0] for one in branches if len(one) == 1 and one[0][1] is None]
+        if len(macros) == len(branches) and not any(_is_changed(macro, read) for macro in macros):
             found.update(dict.fromkeys(macros))
     return tuple(found)[:_MOST_SWITCHES]
 

@@ -19,7 +19,7 @@ from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.branches_not_taken import (
     names_of_launches,
     switches_of_declarations,
-    switches_of_macros,
+    switches_of_launches,
 )
 from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
@@ -378,10 +378,10 @@ def _take_branches(reading: Reading) -> None:
 
 
 def _take_branches_of_launches(reading: Reading, text: str) -> None:
-    """Macros under which texts that are read define what launches name: without them none would compile."""
+    """Macros under which texts that are read say what launches name: without them none would compile."""
     first, before = reading.guessed, reading.understanding()
     known = {switch.partition("=")[0] for switch in first.switches}
-    switches = switches_of_macros(reading.texts(), names_of_launches(text))
+    switches = switches_of_launches(reading.texts(), names_of_launches(text))
     new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
     if new:
         reading.read_with(evolve(first, switches=(*first.switches, *new)))
