@@ -28,6 +28,7 @@ void cut_copy(float* base, int n, W w) { w.a = base; w.b = base + n; }
 void cut_pointed(float* base, int n, W* w) { w->a = base; w->b = base + n; }
 void set(float* p, float* q) { *p = *q; }
 void make(float** p, int n) { cudaMalloc(p, n); }
+void make_twice(float** p, int n) { float* q = nullptr; if (n) q = (float*)malloc(n); *p = q; }
 void touch(W& w);
 """
 
@@ -49,6 +50,7 @@ def site_of(body: str) -> LaunchSite:
         ("auto p = part(d, 500); k<<<1, 32>>>(d, p);", 500),
         ("k<<<1, 32>>>(d, either(d, e, n));", None),
         ("float *a, *b; cut(d, 500, &a, &b); k<<<1, 32>>>(a, b);", 500),
+        ("float* a; make_twice(&a, n); k<<<1, 32>>>(a, a + 4);", 4),
         ("float *a, *b; cut_references(d, 500, a, b); k<<<1, 32>>>(a, b);", 500),
         ("k<<<1, 32>>>(d, half_of(d, n));", None),
         ("W w; cut_record(d, 500, w); k<<<1, 32>>>(w.a, w.b);", 500),

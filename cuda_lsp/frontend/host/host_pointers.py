@@ -88,6 +88,7 @@ class HostPointers:
         headers: Sequence[tuple[HostText, HostFunctions]] = (),
     ) -> None:
         self._asked: set[tuple[str, int, bool]] = set()  # in the middle of being told
+        self._overwritten: Overwritten | None = None  # not asked before all that changes is known
         self._text = text
         self._functions = functions
         self._called = CalledPointers(text, functions, self, [(own, _told(t)) for t, own in headers])
@@ -215,9 +216,9 @@ class HostPointers:
 
     def _is_allocated(self, name: str, at: int) -> bool:
         """Whether what a function stored last, on every way, is memory that it allocates."""
-        stores = [
-            (p, value) for p, value in self._values.get(name, ()) if self._overwritten.surely(name, p, at)
-        ]
+        last = self._overwritten
+        known = self._values.get(name, ()) if last is not None else ()
+        stores = [(p, value) for p, value in known if last is not None and last.surely(name, p, at)]
         if not stores:
             return False
         owner = _OWNER.match(stores[-1][1])
@@ -229,7 +230,8 @@ class HostPointers:
     def _gone(self, name: str, stores: Sequence[int], at: int) -> frozenset[int]:
         """Those stores to a function's own variable that others have replaced at a place."""
         declared = self._declared.get(name, ())
-        if len(stores) < 2 or not is_local(declared, self._functions.around(at), at):
+        local = is_local(declared, self._functions.around(at), at)
+        if len(stores) < 2 or not local or self._overwritten is None:
             return frozenset()
         return self._overwritten.before(name, stores, at)
 
