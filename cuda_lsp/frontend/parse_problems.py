@@ -149,30 +149,47 @@ def _in_angle_brackets(ast: Ast, location: Any) -> bool:
     return file is not None and ast.contents(file)[location.offset : location.offset + 1] == b"<"
 
 
+_MOST_NAMED = 3
+"""Headers named in one message."""
+
+
 def missing_headers(
     missing: Sequence[tuple[str, int]], source: SourceText, includes: SourceRange | None = None
 ) -> list[ToolError]:
-    """One message per header of the user's own that was not found.
+    """One message for the headers of the user's own that were not found on one line's behalf.
 
     ``includes``: where the text includes others, in which a header may be missing.
     """
-    errors: list[ToolError] = []
+    by_line: dict[int, list[str]] = {}
     seen: set[str] = set()
     for name, line in missing:
-        text = source.line(line)
         if name in seen or _NOBODYS.search(name):
             continue
         seen.add(name)
         line = line if line <= len(source.line_starts) else 0  # else it stands behind the text
-        start = source.line_starts[line - 1] if line else 0
-        errors.append(
-            ToolError(
-                f"header {name!r} was not found, so what it declares is unknown: add its folder to the"
-                " setting include-dirs, pass -I, or provide a compile_commands.json",
-                source.range(start, start + len(text)) if line else includes,
-            )
-        )
-    return errors
+        by_line.setdefault(line, []).append(name)
+    return [
+        ToolError(_not_found(names), source.range(*_ends_of(source, line)) if line else includes)
+        for line, names in by_line.items()
+    ]
+
+
+def _ends_of(source: SourceText, line: int) -> tuple[int, int]:
+    start = source.line_starts[line - 1]
+    return start, start + len(source.line(line))
+
+
+def _not_found(names: Sequence[str]) -> str:
+    """What to tell of headers that a line needs."""
+    one = len(names) == 1
+    listed = ", ".join(map(repr, names[:_MOST_NAMED])) + (
+        f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    )
+    if one:
+        told = f"header {listed} was not found, so what it declares is unknown: add its folder"
+    else:
+        told = f"headers {listed} were not found, so what they declare is unknown: add their folders"
+    return f"{told} to the setting include-dirs, pass -I, or provide a compile_commands.json"
 
 
 def errors_within(

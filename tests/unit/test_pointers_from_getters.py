@@ -16,6 +16,7 @@ struct View {
   virtual void* mut_raw() = 0;
   template <typename T> const T* ptr() const { check<T>(); return reinterpret_cast<const T*>(raw()); }
   template <typename T> T* mut_ptr() { check<T>(); return reinterpret_cast<T*>(mut_raw()); }
+  template <typename T> void check() const { LOG_IF(FATAL, type() != kind<T>::value) << "types " << type(); }
   T* odd() { return reinterpret_cast<T*>(next_raw()); }
   void* next_raw();
 };

@@ -13,7 +13,7 @@ from cuda_lsp.frontend.host.pieces import evaluation, objects, statements
 from cuda_lsp.frontend.host.pieces.machine import Frame, Known, Machine, NotUnderstood
 from cuda_lsp.frontend.host.pieces.nodes import Called, Member, Name, Node, Number, Type
 from cuda_lsp.frontend.host.pieces.operators import size
-from cuda_lsp.frontend.host.pieces.syntax import Reader
+from cuda_lsp.frontend.host.pieces.syntax import NotRead, Reader
 from cuda_lsp.frontend.host.pieces.units import Unit, declared_type
 from cuda_lsp.frontend.host.pieces.values import (
     Address,
@@ -26,6 +26,7 @@ from cuda_lsp.frontend.host.pieces.values import (
     alike,
     copied,
 )
+from cuda_lsp.frontend.host.statements import NoStatement
 from cuda_lsp.frontend.host.text import whole_arguments
 
 LAUNCH = "launched__"
@@ -252,6 +253,20 @@ def _of_nobody(
 
 
 def _executed(
+    m: Machine, known: Sequence[Known], template: str, given: Sequence[Node], this: Cell | None
+) -> Result:
+    """What a function returns; one not understood that is declared to change nothing changes nothing."""
+    mark = len(m.changed)
+    try:
+        return _followed(m, known, template, given, this)
+    except (NotUnderstood, NoStatement, NotRead):
+        if given or not all(k.owner and k.unit.leaves_alone(k.owner, k.function.name) for k in known):
+            raise
+        m.undone(mark)
+        return Nobody(m.fresh(f"{known[0].function.name}()")), None
+
+
+def _followed(
     m: Machine, known: Sequence[Known], template: str, given: Sequence[Node], this: Cell | None
 ) -> Result:
     chosen = list(known)
