@@ -18,18 +18,28 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.tactics import digits, rows, threads
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.sizes import SHARED, side
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
 
 _PROOFS = (threads.apart, digits.differ, digits.differ_in_rows, rows.apart)
-_TAKEN = "32-bit indices do not overflow"
+TAKEN = "32-bit indices do not overflow"
 
 
 def none(pair: OpenPair) -> Proved | None:
     """The pair with what such indices are where nothing overflows, proved by what reads addresses."""
-    p, query = pair.p, pair.query
+    within = in_range(pair)
+    if within is None:
+        return None
+    answer = first_answer(_PROOFS, evolve(pair, p=within))
+    return Proved((TAKEN, *answer.assumptions)) if isinstance(answer, Proved) else None
+
+
+def in_range(pair: OpenPair) -> Problem | None:
+    """The pair with what such indices are where nothing overflows; None: it has none, or does not matter."""
+    p = pair.p
     parts = list(t.subterms(p.overlap))
     if pair.launch is None or not any(x.op is Op.WRAP for x in parts):
         return None
@@ -38,24 +48,22 @@ def none(pair: OpenPair) -> Proved | None:
     memo: dict[Term, Term] = {}
 
     def plain(term: Term) -> Term:
-        return t.replace(term, lambda part: _index(part, query), memo)
+        return t.replace(term, lambda part: _index(part, pair), memo)
 
     within = p.mapped(plain)
-    if within.overlap is p.overlap:
-        return None
-    answer = first_answer(_PROOFS, evolve(pair, p=within))
-    return Proved((_TAKEN, *answer.assumptions)) if isinstance(answer, Proved) else None
+    return within if within.overlap is not p.overlap else None
 
 
-def _index(part: Term, query: Query) -> Term | None:
+def _index(part: Term, pair: OpenPair) -> Term | None:
     """What a 32-bit number is before it is cut, if only products of several sizes may be too large for it."""
     if part.op is not Op.WRAP or part.args[1] != 32:
         return None
-    index = t.replace(part.args[0], lambda inner: _index(inner, query), {})
+    query = pair.query
+    index = t.replace(part.args[0], lambda inner: _index(inner, pair), {})
     fixed, products, chosen = dict[t.Monomial, int](), False, _chosen(query)
     for atoms, factor in t.monomials(index).items():
         inside, rest = _taken_out(factor, [] if any(map(is_told, atoms)) else chosen)
-        if not 0 <= rest < budgets.HASH_FACTOR or not all(_is_natural(atom, query) for atom in atoms):
+        if not 0 <= rest < budgets.HASH_FACTOR or not all(_is_natural(atom, pair) for atom in atoms):
             return None
         several = inside + sum(_is_size(atom, query) or _is_counted(atom) for atom in atoms) > 1
         several = several and (inside > 0 or any(_is_size(atom, query) for atom in atoms))
@@ -101,12 +109,18 @@ def _is_counted(atom: Term) -> bool:
     return any(x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0]) for x in t.subterms(atom))
 
 
-def _is_natural(atom: Term, query: Query) -> bool:
+def _is_natural(atom: Term, pair: OpenPair) -> bool:
     """Not negative where sizes are not."""
-    if atom.lo >= 0 or (atom.op is Op.SYMBOL and _is_size(atom, query)):
+    if atom.lo >= 0 or (atom.op is Op.SYMBOL and _is_size(atom, pair.query)):
         return True
     if atom.op is Op.SUM:
-        return all(c >= 0 and all(_is_natural(x, query) for x in m) for m, c in t.monomials(atom).items())
+        return all(c >= 0 and all(_is_natural(x, pair) for x in m) for m, c in t.monomials(atom).items())
     if atom.op is Op.ITE:
-        return all(_is_natural(x, query) for x in atom.args[1:])
-    return atom.op in (Op.DIV, Op.REM, Op.FLOOR_DIV) and all(_is_natural(x, query) for x in atom.parts)
+        return all(_is_natural(x, pair) for x in atom.args[1:])
+    if atom.op not in (Op.DIV, Op.REM, Op.FLOOR_DIV):
+        return False
+    if all(_is_natural(x, pair) for x in atom.parts):
+        return True
+    number, *divisors = atom.args
+    known = all(x.lo > 0 for x in divisors if isinstance(x, Term))
+    return known and pair.excludes(pair.p.guards, t.lt(number, t.ZERO))  # (n - 1) / 4 below a guard of n
