@@ -1,4 +1,4 @@
-"""Lanes that exchange through shared memory meet within their warp: so it is told, however short the budget."""
+"""Lanes that exchange through shared memory meet in their warp: so it is told, however short the budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 SHORT = Budget(kernel=4, query=0.02)
 ROWS = """
-__global__ void k(const unsigned* first, const unsigned* col, const float* v, const float* x, float* out, unsigned n)
+__global__ void k(
+    const unsigned* first, const unsigned* col, const float* v, const float* x, float* out, unsigned n)
 {{
     __shared__ float part[256];
     const unsigned lane = threadIdx.x % 16;
