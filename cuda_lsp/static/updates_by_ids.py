@@ -7,7 +7,8 @@ What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features 
 nothing stands beside the ids, and rows have more than what is updated (``x[id[i]] += dt * v[id[i]]``), they
 list the rows that there is work for, each once: tables that a row's numbers lead to, and what all threads
 read, may be read as well. Who reads the entry of another row (``x[id[i] + 1]``, ``x[id[i - 1]]``) meets it.
-A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
+A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each. So are rows
+beside whose ids the bounds of their stretches stand (``listed_segments``), whatever is done with them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from cuda_lsp.ir.walk import assigned, children, expressions, inside, stripped, 
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, Source, data_flow
 from cuda_lsp.static.linear import linear
+from cuda_lsp.static.listed_segments import name_segments
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.rows_by_ids import is_local, of_one_row
 from cuda_lsp.static.rows_of_themselves import of_themselves
@@ -54,6 +56,8 @@ def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     ids = flow.arrays_in(a.address)
     if len(ids) != 1 or not _one_each(flow, ids):
         return False
+    if flow.arrays_in(b.address) == ids and name_segments(flow, ids):
+        return of_one_row(flow, a, b, ids)
     place = [x for x in flow.accesses if x.arrays & a.arrays]
     if not all((_led_by(flow, x), x.choices) == (_led_by(flow, a), a.choices) for x in place):
         return False
