@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.ir.program import GDIM
 from cuda_lsp.model import LaunchSource
 from cuda_lsp.static import budgets
-from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.query import Query, is_linear
 from cuda_lsp.static.solver.tactics import digits, rows, threads
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
@@ -62,6 +62,9 @@ def _index(part: Term, pair: OpenPair) -> Term | None:
     index = t.replace(part.args[0], lambda inner: _index(inner, pair), {})
     fixed, products, chosen = dict[t.Monomial, int](), False, _chosen(query)
     for atoms, factor in t.monomials(index).items():
+        if factor < 0 and _is_natural_beside(index, atoms, pair):
+            products = True
+            continue
         inside, rest = _taken_out(factor, [] if any(map(is_told, atoms)) else chosen)
         if not 0 <= rest < budgets.HASH_FACTOR or not all(_is_natural(atom, pair) for atom in atoms):
             return None
@@ -72,6 +75,14 @@ def _index(part: Term, pair: OpenPair) -> Term | None:
     told = all(is_told(x) or x.hi < UNTOLD_BLOCKS for atoms in fixed for x in atoms if not _is_size(x, query))
     known = t.from_monomials({m: c for m, c in fixed.items() if not any(_is_size(x, query) for x in m)})
     return index if products and (known.hi <= part.hi or not told) else None
+
+
+def _is_natural_beside(index: Term, atoms: t.Monomial, pair: OpenPair) -> bool:
+    """What its sizes multiply is not negative, ``(n - 1 - k) * w * h`` where ``k`` is below ``n``."""
+    sizes = tuple(x for x in atoms if _is_size(x, pair.query))
+    rests = ((t.without(m, sizes), c) for m, c in t.monomials(index).items())
+    number = t.from_monomials({m: c for m, c in rests if m is not None})
+    return bool(sizes) and is_linear(number) and pair.excludes(pair.p.guards, t.lt(number, t.ZERO))
 
 
 def _chosen(query: Query) -> list[int]:
