@@ -9,6 +9,8 @@ tells is as large as it is. Where a launch is made for a size, the number is a s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import evolve
 
 from cuda_lsp.ir.program import GDIM
@@ -62,8 +64,8 @@ def _index(part: Term, pair: OpenPair) -> Term | None:
     index = t.replace(part.args[0], lambda inner: _index(inner, pair), {})
     fixed, products, chosen = dict[t.Monomial, int](), False, _chosen(query)
     for atoms, factor in t.monomials(index).items():
-        if factor < 0 and _is_natural_beside(index, atoms, pair):
-            products = True
+        if factor < 0 and (times := _times_natural(index, atoms, pair)) is not None:
+            products = products or any(_is_size(x, query) or _is_counted(x) for m in times for x in m)
             continue
         inside, rest = _taken_out(factor, [] if any(map(is_told, atoms)) else chosen)
         if not 0 <= rest < budgets.HASH_FACTOR or not all(_is_natural(atom, pair) for atom in atoms):
@@ -77,12 +79,14 @@ def _index(part: Term, pair: OpenPair) -> Term | None:
     return index if products and (known.hi <= part.hi or not told) else None
 
 
-def _is_natural_beside(index: Term, atoms: t.Monomial, pair: OpenPair) -> bool:
-    """What its sizes multiply is not negative, ``(n - 1 - k) * w * h`` where ``k`` is below ``n``."""
+def _times_natural(index: Term, atoms: t.Monomial, pair: OpenPair) -> Mapping[t.Monomial, int] | None:
+    """What its sizes multiply, if that is not negative: ``(n - 1 - k) * w * h`` where ``k`` is below ``n``."""
     sizes = tuple(x for x in atoms if _is_size(x, pair.query))
     rests = ((t.without(m, sizes), c) for m, c in t.monomials(index).items())
-    number = t.from_monomials({m: c for m, c in rests if m is not None})
-    return bool(sizes) and is_linear(number) and pair.excludes(pair.p.guards, t.lt(number, t.ZERO))
+    number = {m: c for m, c in rests if m is not None}
+    whole = t.from_monomials(number)
+    natural = sizes and is_linear(whole) and pair.excludes(pair.p.guards, t.lt(whole, t.ZERO))
+    return number if natural else None
 
 
 def _chosen(query: Query) -> list[int]:
