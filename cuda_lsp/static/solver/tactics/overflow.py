@@ -80,7 +80,7 @@ def _index(part: Term, pair: OpenPair) -> Term | None:
 
 
 def _times_natural(index: Term, atoms: t.Monomial, pair: OpenPair) -> Mapping[t.Monomial, int] | None:
-    """What its sizes multiply, if that is not negative: ``(n - 1 - k) * w * h`` where ``k`` is below ``n``."""
+    """What its sizes multiply, if that is not negative: ``(n - 1 - k) * w * h``, ``k`` below ``n``."""
     sizes = tuple(x for x in atoms if _is_size(x, pair.query))
     rests = ((t.without(m, sizes), c) for m, c in t.monomials(index).items())
     number = {m: c for m, c in rests if m is not None}
