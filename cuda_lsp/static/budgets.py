@@ -137,6 +137,10 @@ MOST_ROUNDS_TOLD = 256
 MOST_CONDITIONS = 2
 """Comparisons of one condition: people read no more."""
 
+MOST_ARGUMENTS = 5
+"""Arguments of an example that is told as a condition: of 150 accused kernels of public projects two took
+more, both wrongly."""
+
 MOST_CONDITION_QUERIES = 24
 """Questions that wording one condition may cost."""
 

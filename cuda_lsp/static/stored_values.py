@@ -16,9 +16,10 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import KernelReport, RaceKind, SourceRange, Verdict
 from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, of_one_value, shown, verdict_of
-from cuda_lsp.static.witnessed_values import is_suspected, stores_of_floats
+from cuda_lsp.static.witnessed_values import is_suspected, repeated_by_blocks, stores_of_floats
 
 
 def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
@@ -51,6 +52,8 @@ def with_stored_values(
     if again.cut:
         return evolve(first, cut=True, report=_without_suspected(first, settings))
     alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
+    if not any(_is_in_a_block(f) for f in first.findings):
+        alike |= {f.key for f in first.findings if repeated_by_blocks(kernel, f, settings.gpu)}
     differing = {f.key: f for f in again.findings if is_suspected(f)}
     findings = tuple(
         differing.get(f.key, f) if is_suspected(f) else f
@@ -58,6 +61,12 @@ def with_stored_values(
     )
     report = evolve(first.report, findings=shown(findings, settings))
     return evolve(first, findings=findings, report=report, alike=alike)
+
+
+def _is_in_a_block(finding: Diagnosis) -> bool:
+    """A race that makes what a block computes hang on more than what it is given."""
+    blocks = finding.witness.blocks if finding.witness is not None else None
+    return finding.certain and finding.kind is not None and (blocks is None or blocks[0] == blocks[1])
 
 
 def _without_suspected(first: FirstTier, settings: Settings) -> KernelReport:

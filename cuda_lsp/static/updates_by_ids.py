@@ -7,7 +7,9 @@ What the row's own id leads to (``bias[kind[id[i]]]``, a leaf that its features 
 nothing stands beside the ids, and rows have more than what is updated (``x[id[i]] += dt * v[id[i]]``), they
 list the rows that there is work for, each once: tables that a row's numbers lead to, and what all threads
 read, may be read as well. Who reads the entry of another row (``x[id[i] + 1]``, ``x[id[i - 1]]``) meets it.
-A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each.
+A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each. So are rows
+beside whose ids the bounds of their stretches stand (``listed_segments``), whatever is done with them, and
+the columns of a row that a block's threads share out among them (``rows_of_a_block``).
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from cuda_lsp.ir.walk import assigned, children, expressions, inside, stripped, 
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, Source, data_flow
 from cuda_lsp.static.linear import linear
+from cuda_lsp.static.listed_segments import name_segments
 from cuda_lsp.static.offset_arrays import bounding_arrays
 from cuda_lsp.static.rows_by_ids import is_local, of_one_row
+from cuda_lsp.static.rows_of_a_block import along_one_row
 from cuda_lsp.static.rows_of_themselves import of_themselves
 
 _SCALING = frozenset({BinaryOp.MUL, BinaryOp.DIV})
@@ -30,14 +34,17 @@ _OF_IDS = 4
 """Bytes of what may be as many ids as there are elements."""
 
 
-def by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
-    """Whether both are part of an update of places that ids tell, which are taken to differ."""
+def by_ids(flow: DataFlow, a: Accessed, b: Accessed, *, same_block: bool = False) -> bool:
+    """Whether both are part of an update of places that ids tell, which are taken to differ.
+
+    ``same_block``: by threads of one block.
+    """
     if (valued := flow.slice.kernel.followed) is None:
-        return _by_ids(flow, a, b)
+        return _by_ids(flow, a, b, same_block)
     seen = data_flow(valued)  # where floating-point numbers of a row lead is known there
     ours, theirs = (_again(flow, seen, x) for x in (a, b))
     pairs = [(x, y) for x in ours for y in theirs if x.arrays & y.arrays]
-    return bool(pairs) and all(_by_ids(seen, x, y) for x, y in pairs)
+    return bool(pairs) and all(_by_ids(seen, x, y, same_block) for x, y in pairs)
 
 
 def _again(flow: DataFlow, seen: DataFlow, a: Accessed) -> list[Accessed]:
@@ -50,10 +57,13 @@ def _again(flow: DataFlow, seen: DataFlow, a: Accessed) -> list[Accessed]:
     return sorted(parts, key=lambda x: linear(x.pointer).get(None, 0))[:1]
 
 
-def _by_ids(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+def _by_ids(flow: DataFlow, a: Accessed, b: Accessed, same_block: bool) -> bool:
     ids = flow.arrays_in(a.address)
     if len(ids) != 1 or not _one_each(flow, ids):
         return False
+    along = along_one_row(flow, a, b, ids, same_block) or name_segments(flow, ids)
+    if along and flow.arrays_in(b.address) == ids:
+        return of_one_row(flow, a, b, ids)
     place = [x for x in flow.accesses if x.arrays & a.arrays]
     if not all((_led_by(flow, x), x.choices) == (_led_by(flow, a), a.choices) for x in place):
         return False

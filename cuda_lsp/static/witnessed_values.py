@@ -19,6 +19,7 @@ from cuda_lsp.ir.types import Float, Opaque
 from cuda_lsp.ir.walk import subexpressions, variables, walk
 from cuda_lsp.model import Dim3, LaunchConfig, RaceKind, SourceRange, Status
 from cuda_lsp.static import budgets
+from cuda_lsp.static.alike_blocks import stores_alike
 from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
@@ -40,6 +41,13 @@ def with_values(kernel: Kernel, findings: Iterable[Diagnosis], gpu: GpuModel) ->
     places = stores_of_floats(kernel)
     looks = _Looks(kernel.followed, gpu)
     return tuple(looks.told(f) if _asks(f) and f.site.range in places else f for f in findings)
+
+
+def repeated_by_blocks(kernel: Kernel, finding: Diagnosis, gpu: GpuModel) -> bool:
+    """Whether two blocks are all that store there at once, and do the same."""
+    if not _asks(finding) or not stores_alike(kernel, finding):
+        return False
+    return not _Looks(kernel.followed or kernel, gpu).in_one_block(finding)
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
@@ -106,6 +114,11 @@ class _Looks:
             yield from look(finding, arguments)
         if one_block:
             yield from self._beside(finding)
+
+    def in_one_block(self, finding: Diagnosis) -> bool:
+        """Threads of one block meet there, under some arguments that are tried."""
+        tried = _arguments(self.kernel, finding)
+        return any(any(self._executed(finding, arguments, ((0, 0, 0),))) for arguments in tried)
 
     def _beside(self, finding: Diagnosis) -> Iterator[Diagnosis]:
         """Two blocks that meet where two threads of one do, under usual arguments.

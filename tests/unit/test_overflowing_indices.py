@@ -60,6 +60,81 @@ def test_what_wraps_as_it_is_meant_to_is_not_proved(body: str) -> None:
     assert result.verdict is not Verdict.RACE_FREE
 
 
+PARTS = """
+__global__ void k(float* y, unsigned first, unsigned step, unsigned n) {{
+    unsigned each = (n - 1) / (gridDim.x * blockDim.x) + 1;
+    unsigned begin = each * blockDim.x * blockIdx.x, end = each * blockDim.x * (blockIdx.x + 1){more};
+    for (unsigned i = begin + threadIdx.x; i < end; i += blockDim.x)
+        if ({guard}) y[{at}] += 1;
+}}
+"""
+
+
+def in_parts(at: str = "i * step + first", guard: str = "i < n", more: str = "") -> SolverResult:
+    launch = LaunchConfig((64, 1, 1), (32, 1, 1), source=LaunchSource.FILE)
+    text = PARTS.format(at=at, guard=guard, more=more)
+    return refine_kernel(lowered(text), [launch], GpuModel("test", (9, 0)))
+
+
+def test_a_quotient_of_a_size_that_a_guard_keeps_above_zero_is_a_size() -> None:
+    result = in_parts()
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert "rows of `step` elements do not overlap" in result.assumptions
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        in_parts(more=" + 1"),  # the next block's first element, too
+        in_parts(at="i * step + first - i % 2"),
+        in_parts(at="i / 2 * step + first"),
+        in_parts(at="(i - first) * step"),
+        in_parts(guard="i < n && step == 0"),
+    ],
+)
+def test_parts_that_overlap_are_not_proved(kernel: SolverResult) -> None:
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
+BACKWARDS = """
+__global__ void k(float* b, unsigned n, unsigned w, unsigned first, unsigned step) {{
+    for (unsigned k = 0; {rounds}; ++k) {{
+        unsigned row = n - 1 - k;
+        __syncthreads();
+        float x = b[(row * step + first) * w + blockIdx.x];
+        for (unsigned i = threadIdx.x; i < {above}; i += blockDim.x)
+            b[({row} * step + first) * w + blockIdx.x] -= x;
+    }}
+}}
+"""
+
+
+def backwards(rounds: str = "k < n", above: str = "row", row: str = "i") -> SolverResult:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    text = BACKWARDS.format(rounds=rounds, above=above, row=row)
+    return refine_kernel(lowered(text), [launch], GpuModel("test", (9, 0)))
+
+
+def test_a_row_that_is_counted_from_the_end_is_a_row() -> None:
+    result = backwards()
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert TOLD in result.assumptions
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        backwards(rounds="k <= n"),  # the row before the first
+        backwards(above="row + 1"),  # which all threads read
+        backwards(row="(i / 2)"),
+        backwards(row="(row - i)"),
+        backwards(row="(i - k)"),
+    ],
+)
+def test_rows_that_are_counted_beyond_the_end_are_not_proved(kernel: SolverResult) -> None:
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
 def test_where_nothing_can_overflow_nothing_is_told() -> None:
     assert TOLD not in decided("if (b == 0 && h == 0 && r == 0) a[i] = 1;").assumptions
 

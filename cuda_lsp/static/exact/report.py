@@ -100,11 +100,17 @@ def _meant(flow: DataFlow, shown: Shown, kernel: Kernel, launch: LaunchConfig) -
         for p in (shown.first, shown.second)
     )
     return bool(first and second) and all(
-        _may_be_meant(flow, a, b, kernel, launch) for a in first for b in second if a.arrays & b.arrays
+        _may_be_meant(flow, a, b, kernel, launch, shown.same_block)
+        for a in first
+        for b in second
+        if a.arrays & b.arrays
     )
 
 
-def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig) -> bool:
+def _may_be_meant(
+    flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig, same_block: bool = False
+) -> bool:
+    """``same_block``: the two threads are of one."""
     if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
         return False  # what orders others
     data = [flow.arrays_in(x.told, flow.told) for x in (a, b)]
@@ -121,7 +127,9 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
         if (data[0] | data[1]) & flow.rows or (data[0] != data[1] and not atomic):
             return False
-        return atomic or flow.into_cells(a, b) or (flow.is_update(a, b) and not _kept_apart(flow, a, b))
+        if atomic or flow.into_cells(a, b):
+            return True
+        return flow.is_update(a, b) and not _kept_apart(flow, a, b, same_block)
     if shared:
         return True
     own, other = (a, b) if not data[0] else (b, a)
@@ -140,9 +148,9 @@ def _holds_a_key(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     return bool(ranges) and not (ranges <= flow.rows and guards - ranges)
 
 
-def _kept_apart(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+def _kept_apart(flow: DataFlow, a: Accessed, b: Accessed, same_block: bool) -> bool:
     """The host may well keep such threads apart."""
-    return by_ids(flow, a, b) or stored_over(flow, a)
+    return by_ids(flow, a, b, same_block=same_block) or stored_over(flow, a)
 
 
 # --------------------------------------------------------------------------------------- the diagnosis

@@ -38,7 +38,8 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
 def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> Mapping[str, int]:
     """The values, with such for all strides of one array (``t.strides_[2]``) as a packed tensor has.
 
-    The last axis is the innermost, or the first where that is the one which takes no stride.
+    The last axis is the innermost, or the first where that is the one which takes no stride. What is true or
+    false is 1 or 0.
     """
     groups: dict[str, list[int]] = {}
     for name in free:
@@ -53,7 +54,13 @@ def laid_out(kernel: Kernel, free: Iterable[str], values: Mapping[str, int]) -> 
         made = {f"{array}[{axis}]": max(1, extent) ** n for axis, n in outwards.items()}
         whole = all(isinstance(t := types[name], Int) and n <= t.maximum for name, n in made.items())
         strides |= made if whole and len(axes) > 1 else {}
-    return {**values, **strides}
+    return {**values, **strides, **_truths(kernel, values)}
+
+
+def _truths(kernel: Kernel, values: Mapping[str, int]) -> dict[str, int]:
+    """The values that ``bool`` parameters have of these numbers."""
+    types = ((p.name, p.type) for p in kernel.params if p.name in values)
+    return {name: type.wrap(values[name]) for name, type in types if isinstance(type, Int) and type.boolean}
 
 
 def enumerators(kernel: Kernel, free: Iterable[str], turn: int) -> dict[str, int]:

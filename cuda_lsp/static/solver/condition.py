@@ -72,6 +72,8 @@ class _Needed:
     _linear: bool | None = None
 
     def __call__(self, atom: Term) -> bool:
+        if atom is t.TRUE:
+            return False  # which is no condition: of what is true or false, "below 256"
         self.asked += 1
         if self.asked > budgets.MOST_CONDITION_QUERIES or any(_fails(atom, m) for m in self.models):
             return False
@@ -216,7 +218,7 @@ def _bounds(
         if not sign and value > 1 and needed(t.le(t.const(value), parameter)):
             sign = ">="
         if sign:
-            yield compared(sign, value)
+            yield compared("==", 1) if (sign, value, parameter.hi) == (">", 0, 1) else compared(sign, value)
             bounded = True
             break
     for value in thresholds:

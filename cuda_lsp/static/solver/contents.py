@@ -167,7 +167,12 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
         if _within_rows(p, query):
             return False
         pairs = [(x, y) for x in flow.at(first.site.range) for y in flow.at(second.site.range)]
-        unlike = any(by_ids(flow, x, y) or stored_over(flow, x) for x, y in pairs if x.arrays & y.arrays)
+        near = p.pair.relation.same_block
+        unlike = any(
+            by_ids(flow, x, y, same_block=near) or stored_over(flow, x)
+            for x, y in pairs
+            if x.arrays & y.arrays
+        )
         return _is_update(first, query) and _alike(first, second) and not unlike
     return first.array.space is Space.SHARED
 

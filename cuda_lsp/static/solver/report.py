@@ -347,6 +347,8 @@ def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Th
     if p.pair.relation.within is not None:
         return True
     apart = related(query.where, evolve(p.pair.relation, across=size))
+    if query.refutes(t.and_(apart, p.overlap)):  # wherever they come by, which may be a long question
+        return True
     return query.possible(p, t.and_(facts, apart)) is False
 
 

@@ -20,7 +20,7 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
-from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.conditions import Conditions, Example, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.alike import left_out
@@ -287,9 +287,15 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
             arguments = finding.witness.arguments if finding.witness is not None else arguments
             conditions = worded(finding.conditions, p, facts, arguments, query)
             told = evolve(finding, conditions=conditions)
-            if needs_sizes_below_zero(conditions, arguments, p, facts, query):
+            if _is_made_up(conditions) or needs_sizes_below_zero(conditions, arguments, p, facts, query):
                 told = told.doubted(Open.ARGUMENTS)
             attempt.findings[sites] = told
+
+
+def _is_made_up(conditions: Conditions) -> bool:
+    """So many arguments have to be just what they are that the host, which knows how they belong together,
+    hardly passes the like."""
+    return any(isinstance(c, Example) and len(c.values) > budgets.MOST_ARGUMENTS for c in conditions)
 
 
 def _with_sizes(summary: Summary, where: Setting) -> Summary:
