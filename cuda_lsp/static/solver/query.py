@@ -30,6 +30,7 @@ from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, widt
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Sites
 from cuda_lsp.static.symbolic.launch import Setting
+from cuda_lsp.static.symbolic.reduced import components, reduced
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 
 
@@ -89,6 +90,8 @@ class Query:
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _parts: dict[Term, list[Term]] = field(factory=dict[Term, "list[Term]"])
+    _of_parts: dict[Term, Outcome] = field(factory=dict[Term, Outcome])
 
     def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
         """The same query, where parts of parameters, by name, are parameters too."""
@@ -216,9 +219,24 @@ class Query:
             return False
         known = self._linearly.get(formula)
         if known is None:
-            encoder = Encoder(linear=True, few=few)
-            answer, _ = self._check(formula, encoder, budgets.LINEAR_SHARE * self.limit)
-            known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
+            parts = self._parts_of(formula)
+            known = self._linearly[formula] = any(self._refuted_part(part, few) for part in parts)
+        return known
+
+    def _refuted_part(self, part: Term, few: int) -> bool:
+        answer, _ = self._check(part, Encoder(linear=True, few=few), budgets.LINEAR_SHARE * self.limit)
+        return answer.outcome is Outcome.REFUTED
+
+    def _parts_of(self, formula: Term) -> list[Term]:
+        """Conditions without an unknown in common that are impossible if the formula is, as few as it has.
+
+        Those that one comparison is have no contradiction; of one formula that cannot be made less it is all.
+        """
+        known = self._parts.get(formula)
+        if known is None:
+            parts = components(reduced(formula))
+            several = [part for part in parts if part is t.FALSE or len(t.conjuncts(part)) > 1]
+            known = self._parts[formula] = several[: budgets.MOST_COMPONENTS] or parts[:1]
         return known
 
     def _solve(self, formula: Term, limit: float | None = None) -> Answer:
@@ -229,11 +247,23 @@ class Query:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
         if self.refuted_linearly(formula):
             return REFUTED, None, True
+        outcomes = {self._outcome(part, limit) for part in self._parts_of(formula) if part is not formula}
+        if Outcome.REFUTED in outcomes:
+            return REFUTED, None, True
+        if Outcome.UNKNOWN in outcomes:
+            return UNKNOWN, None, True
         answer, inexact = self._check(formula, Encoder(), limit)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
         return self._check(formula, Encoder(width), limit)[0], width, True
+
+    def _outcome(self, part: Term, limit: float | None) -> Outcome:
+        """What Z3 says of a part of a formula by itself."""
+        if part not in self._of_parts:
+            answer, _ = self._check(part, Encoder(), limit)
+            self._of_parts[part] = answer.outcome
+        return self._of_parts[part]
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, and contents if need be, when there is one."""
