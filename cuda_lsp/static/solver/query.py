@@ -89,7 +89,7 @@ class Query:
     """Replays that came to no end: how long they ran, and what was seen of them."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
-    _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _linearly: dict[tuple[Term, int], bool] = field(factory=dict[tuple[Term, int], bool])
     _parts: dict[Term, list[Term]] = field(factory=dict[Term, "list[Term]"])
     _of_parts: dict[Term, Outcome] = field(factory=dict[Term, Outcome])
 
@@ -144,8 +144,12 @@ class Query:
         return answer
 
     def refutes(self, formula: Term) -> bool:
-        """The formula is impossible; what its linear part shows is seen first."""
-        return self.briefly(formula).outcome is Outcome.REFUTED
+        """The formula is impossible, as one of its parts is; what its linear part shows is seen first."""
+        answer = self.known.get(formula) or self._any.get(formula) or self._brief.get(formula)
+        if answer is not None and answer.outcome is not Outcome.UNKNOWN:
+            return answer.outcome is Outcome.REFUTED
+        limit = None if is_linear(formula) else budgets.REFUTATION_S
+        return self.refuted_linearly(formula) or self._impossible(self._parts_of(formula), limit)
 
     def briefly(self, formula: Term) -> Answer:
         """A refutation, or else any model, that is found soon.
@@ -217,53 +221,70 @@ class Query:
         """
         if is_linear(formula):
             return False
-        known = self._linearly.get(formula)
-        if known is None:
-            parts = self._parts_of(formula)
-            known = self._linearly[formula] = any(self._refuted_part(part, few) for part in parts)
-        return known
+        return any(self._is_refuted(part, few) for part in self._parts_of(formula))
 
-    def _refuted_part(self, part: Term, few: int) -> bool:
-        answer, _ = self._check(part, Encoder(linear=True, few=few), budgets.LINEAR_SHARE * self.limit)
-        return answer.outcome is Outcome.REFUTED
+    def _is_refuted(self, part: Term, few: int) -> bool:
+        if (part, few) not in self._linearly:
+            answer, _ = self._check(part, Encoder(linear=True, few=few), budgets.LINEAR_SHARE * self.limit)
+            self._linearly[part, few] = answer.outcome is Outcome.REFUTED
+        return self._linearly[part, few]
 
     def _parts_of(self, formula: Term) -> list[Term]:
-        """Conditions without an unknown in common that are impossible if the formula is, as few as it has.
+        """Conditions without an unknown in common that are impossible if the formula is.
 
-        Those that one comparison is have no contradiction; of one formula that cannot be made less it is all.
+        Those that one comparison is have no contradiction, and of what is plain Z3 sees all at once.
         """
         known = self._parts.get(formula)
         if known is None:
-            parts = components(reduced(formula))
-            several = [part for part in parts if part is t.FALSE or len(t.conjuncts(part)) > 1]
-            known = self._parts[formula] = several[: budgets.MOST_COMPONENTS] or parts[:1]
+            found = components(reduced(formula))
+            several = [part for part in found if len(t.conjuncts(part)) > 1 or not _is_plain(part)]
+            plain = t.and_(*(part for part in several if _is_plain(part)))
+            hard = [part for part in several if not _is_plain(part)]
+            parts = [plain, *hard[: budgets.MOST_COMPONENTS]] if plain is not t.TRUE else hard
+            known = self._parts[formula] = parts[: budgets.MOST_COMPONENTS]
         return known
+
+    def _impossible(self, parts: list[Term], limit: float | None) -> bool:
+        """One of these parts of a formula is."""
+        for part in parts:
+            if part not in self._of_parts:
+                self._of_parts[part] = self._model_of(part, limit)[0].outcome
+        return any(self._of_parts[part] is Outcome.REFUTED for part in parts)
 
     def _solve(self, formula: Term, limit: float | None = None) -> Answer:
         answer, width, sure = self._any_model(formula, limit)
         return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
 
     def _any_model(self, formula: Term, limit: float | None = None) -> tuple[Answer, int | None, bool]:
-        """An answer, the width of its integers, and whether a model is more than a candidate."""
+        """An answer, the width of its integers, and whether a model is more than a candidate.
+
+        Where parts of it are less than the formula, it is asked for a model only if all of them have one.
+        """
         if self.refuted_linearly(formula):
             return REFUTED, None, True
-        outcomes = {self._outcome(part, limit) for part in self._parts_of(formula) if part is not formula}
-        if Outcome.REFUTED in outcomes:
-            return REFUTED, None, True
-        if Outcome.UNKNOWN in outcomes:
-            return UNKNOWN, None, True
+        parts = self._parts_of(formula)
+        if self._are_less(parts, formula):
+            if self._impossible(parts, limit):
+                return REFUTED, None, True
+            if any(self._of_parts[part] is Outcome.UNKNOWN for part in parts):
+                return UNKNOWN, None, True
+        return self._model_of(formula, limit)
+
+    def _are_less(self, parts: list[Term], formula: Term) -> bool:
+        """Equations were put in, or what is hard has nothing to do with each other."""
+        if len(parts) != 1:
+            return bool(parts)
+        said = set(t.conjuncts(formula))
+        left_out = t.and_(*(said - set(t.conjuncts(parts[0]))))
+        return not said.issuperset(t.conjuncts(parts[0])) or not _is_plain(left_out)
+
+    def _model_of(self, formula: Term, limit: float | None) -> tuple[Answer, int | None, bool]:
+        """As ``_any_model``, of all of the formula at once."""
         answer, inexact = self._check(formula, Encoder(), limit)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
         return self._check(formula, Encoder(width), limit)[0], width, True
-
-    def _outcome(self, part: Term, limit: float | None) -> Outcome:
-        """What Z3 says of a part of a formula by itself."""
-        if part not in self._of_parts:
-            answer, _ = self._check(part, Encoder(), limit)
-            self._of_parts[part] = answer.outcome
-        return self._of_parts[part]
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, and contents if need be, when there is one."""
@@ -349,6 +370,17 @@ def _solver(encoder: Encoder) -> Any:
 
 
 _NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})
+
+
+_PLAIN = frozenset(
+    {Op.LE, Op.EQ, Op.NOT, Op.AND, Op.OR, Op.SUM, Op.SYMBOL, Op.CONST, Op.TRUE, Op.APPLY, Op.TEST}
+)
+
+
+def _is_plain(term: Term) -> bool:
+    """Comparisons of sums of unknowns, which take no search through numbers."""
+    parts = list(t.subterms(term))
+    return all(x.op in _PLAIN for x in parts) and is_linear(term)
 
 
 def is_linear(term: Term) -> bool:

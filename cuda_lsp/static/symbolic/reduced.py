@@ -1,9 +1,9 @@
 """Conditions with what their own equations say put in: the same question, of fewer numbers.
 
-``t + 128*b == u + 128*c`` with ``t`` and ``u`` below 128 is two equations, ``t == u`` and ``b == c``, and with
-these put in a condition that the blocks differ is none. Z3's integers find that by branching, which conditions
-that have nothing to do with it (``flags / 2 % 2 == 0``) keep going for ever. Every step here keeps the
-integers that fulfil the whole; which of its parts have no number in common is told besides: the whole is
+``t + 128*b == u + 128*c`` with ``t`` and ``u`` below 128 is two equations, ``t == u`` and ``b == c``, and
+with these put in a condition that the blocks differ is none. Z3's integers find that by branching, which
+conditions that have nothing to do with it (``flags / 2 % 2 == 0``) keep going for ever. Every step here keeps
+the integers that fulfil the whole; which of its parts have no number in common is told besides: the whole is
 impossible where one of them is.
 
 Theory: equations over bounded integers by residues (Pugh, "The Omega Test", 1991), as ``affine`` does for one
@@ -19,6 +19,8 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Op, Term
 
+_EXACT = 1 << 50
+"""As far as intervals, which are floats, are integers."""
 _LEAVES = frozenset({Op.SYMBOL, Op.APPLY, Op.TEST, Op.INTRINSIC})
 _DIVISIONS: Mapping[Op, Op] = {Op.REM: Op.DIV, Op.FLOOR_MOD: Op.FLOOR_DIV}
 
@@ -54,6 +56,12 @@ def components(formula: Term) -> list[Term]:
     return [t.and_(*conditions) for conditions in sorted(found.values(), key=len, reverse=True)]
 
 
+def concerning(formula: Term, condition: Term) -> Term:
+    """What of a formula has to do with the condition's numbers; options do not, for example."""
+    names = set(_unknowns(condition))
+    return t.and_(*(part for part in components(formula) if not names.isdisjoint(_unknowns(part))))
+
+
 def _unknowns(condition: Term) -> list[str]:
     found = (x for x in t.subterms(condition) if x.op in _LEAVES)
     return list(dict.fromkeys(x.args[0] for x in found))
@@ -73,7 +81,7 @@ def _split(formula: Term) -> Term:
 
 
 def _residues(equation: Term, known: Mapping[Term, tuple[float, float]]) -> Term:
-    """``rest + factor*whole == 0``, where only one multiple of the factor is within reach of the rest, is two.
+    """``rest + factor*whole == 0`` is two, where the rest reaches only one multiple of the factor.
 
     ``known``: what conditions besides, which are kept, say of atoms.
     """
@@ -82,12 +90,13 @@ def _residues(equation: Term, known: Mapping[Term, tuple[float, float]]) -> Term
     for factor in sorted({abs(c) for c in sums.values()} - {1}):
         rest = {m: c for m, c in sums.items() if c % factor}
         low, high = t.interval_of(rest, known)
-        if not rest or not (math.isfinite(low) and math.isfinite(high)):
+        if not rest or max(abs(low), abs(high)) > _EXACT:
             continue
-        first = -(-(int(low) + constant) // factor) * factor
-        if first > high + constant:
+        least, most = int(low) + constant, int(high) + constant
+        first = -(-least // factor) * factor
+        if first > most:
             return t.FALSE
-        if first + factor > high + constant:
+        if first + factor > most:
             below = t.eq_zero(t.add(t.from_monomials(rest), t.const(constant - first)))
             whole = {m: c for m, c in sums.items() if not c % factor}
             above = t.eq_zero(t.add(t.from_monomials(whole), t.const(first)))
@@ -105,7 +114,9 @@ def _of_same_digits(parts: Iterable[Term]) -> Iterator[Term]:
         if isinstance(a.args[1], Term) and a.args[1].lo < 1:
             continue
         (x, d), (y, _) = a.args, b.args
-        quotients = (t.divide(x, d), t.divide(y, d)) if by is Op.DIV else (t.floor_div(x, d), t.floor_div(y, d))
+        quotients = (
+            (t.divide(x, d), t.divide(y, d)) if by is Op.DIV else (t.floor_div(x, d), t.floor_div(y, d))
+        )
         if quotients in agreed or quotients[::-1] in agreed or quotients[0] is quotients[1]:
             yield t.eq(x, y)
 
@@ -131,22 +142,27 @@ def _put_in(formula: Term) -> Term:
         if found is None:
             return _alike(formula)
         symbol, value = found
-        within = (t.le(t.const(int(end)), value) if least else t.le(value, t.const(int(end)))
-                  for end, least in ((symbol.lo, True), (symbol.hi, False)) if math.isfinite(end))  # fmt: skip
-        formula = t.and_(t.substitute(formula, {symbol: value}), *within)
+        formula = t.and_(t.substitute(formula, {symbol: value}), *_within(value, symbol))
     return formula
 
 
+def _within(value: Term, symbol: Term) -> Iterator[Term]:
+    """The value is within the interval that the symbol has by itself."""
+    if math.isfinite(symbol.lo):
+        yield t.le(t.const(int(symbol.lo)), value)
+    if math.isfinite(symbol.hi):
+        yield t.le(value, t.const(int(symbol.hi)))
+
+
 def _alike(formula: Term) -> Term:
-    """With what an equation says to be another number, of which neither is a symbol, as that everywhere else."""
+    """With a number that an equation says to be another, neither of them a symbol, as that elsewhere."""
     for condition in t.conjuncts(formula):
-        pair = _pair(condition)
-        if pair is not None and Op.SYMBOL not in (pair[0].op, pair[1].op):
+        said, pair = t.conjuncts(formula), _pair(condition)
+        if pair is not None and Op.SYMBOL not in (pair[0].op, pair[1].op) and condition in said:
             old, new = sorted(pair, key=lambda x: -x.order)
             if old not in set(t.subterms(new)):
                 put_in = t.replacing({old: new})
-                rest = (c if c is condition else put_in(c) for c in t.conjuncts(formula))
-                formula = t.and_(*rest)
+                formula = t.and_(*(c if c is condition else put_in(c) for c in said))
     return formula
 
 
