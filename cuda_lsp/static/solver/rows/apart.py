@@ -137,7 +137,7 @@ class Rows:
         stated = [c for c in query.stated(self.p) if not set(named).isdisjoint(t.subterms(c))]
         for scale in (*budgets.AMPLE_SCALES, *budgets.NARROW_SCALES):
             wide = _ample(pitch, free, extents, t.and_(*stated), scale)
-            if stated and query.satisfiable(t.and_(*stated, wide)) is False:
+            if query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
             formula, few = t.and_(formula, wide), max(1, int(budgets.MOST_SIZE_BESIDE * scale))
             if query.refuted_linearly(formula, few=few):
