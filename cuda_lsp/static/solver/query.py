@@ -91,7 +91,7 @@ class Query:
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[tuple[Term, int], bool] = field(factory=dict[tuple[Term, int], bool])
     _parts: dict[Term, list[Term]] = field(factory=dict[Term, "list[Term]"])
-    _of_parts: dict[Term, Outcome] = field(factory=dict[Term, Outcome])
+    _of_parts: dict[Term, tuple[Outcome, float]] = field(factory=dict[Term, tuple[Outcome, float]])
 
     def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
         """The same query, where parts of parameters, by name, are parameters too."""
@@ -246,10 +246,15 @@ class Query:
 
     def _impossible(self, parts: list[Term], limit: float | None) -> bool:
         """One of these parts of a formula is."""
-        for part in parts:
-            if part not in self._of_parts:
-                self._of_parts[part] = self._model_of(part, limit)[0].outcome
-        return any(self._of_parts[part] is Outcome.REFUTED for part in parts)
+        return any(self._outcome(part, limit) is Outcome.REFUTED for part in parts)
+
+    def _outcome(self, part: Term, limit: float | None) -> Outcome:
+        """What Z3 says of a part by itself; asked again where it had less time."""
+        seconds = self.limit if limit is None else limit
+        known = self._of_parts.get(part)
+        if known is None or (known[0] is Outcome.UNKNOWN and known[1] < seconds):
+            known = self._of_parts[part] = self._model_of(part, limit)[0].outcome, seconds
+        return known[0]
 
     def _solve(self, formula: Term, limit: float | None = None) -> Answer:
         answer, width, sure = self._any_model(formula, limit)
@@ -266,7 +271,7 @@ class Query:
         if self._are_less(parts, formula):
             if self._impossible(parts, limit):
                 return REFUTED, None, True
-            if any(self._of_parts[part] is Outcome.UNKNOWN for part in parts):
+            if any(self._outcome(part, limit) is Outcome.UNKNOWN for part in parts):
                 return UNKNOWN, None, True
         return self._model_of(formula, limit)
 
