@@ -297,6 +297,12 @@ TABLE_INSTRUCTIONS = 60
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""
 
+MOST_REDUCTIONS = 12
+"""Times that equations are taken apart and put into the rest of a question, and numbers put in each time."""
+
+MOST_COMPONENTS = 3
+"""Parts of a question that are asked by themselves, which have nothing to do with each other."""
+
 MOST_STEPS = 8
 """Pairs of numbers, one of each thread, of which it is said that they are whole divisors apart."""
 

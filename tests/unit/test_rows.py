@@ -202,6 +202,13 @@ def test_rows_are_wide_beside_sizes_that_are_told_to_be_large() -> None:
 
 
 @pytest.mark.parametrize(("limit", "column"), [("row + 1", "i"), ("row", "2 * i"), ("channels", "i / 2")])
+def test_no_numbers_that_a_word_cannot_hold_make_rows_wide(limit: str, column: str) -> None:
+    source = TOLD_SIZES.replace("// cuda-lsp: assume channels > 4092", "").format(limit=limit, column=column)
+    launch = LaunchConfig((1024, 1, 1), source=LaunchSource.FILE)
+    assert refine_kernel(lowered(source), [launch], GpuModel("test", (9, 0))).verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(("limit", "column"), [("row + 1", "i"), ("row", "2 * i"), ("channels", "i / 2")])
 def test_rows_that_the_program_leaves_are_not_beside_such_sizes(limit: str, column: str) -> None:
     assert of_told_sizes(limit, column).verdict is not Verdict.RACE_FREE
 

@@ -30,6 +30,7 @@ from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, widt
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Sites
 from cuda_lsp.static.symbolic.launch import Setting
+from cuda_lsp.static.symbolic.reduced import components, reduced
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 
 
@@ -88,7 +89,9 @@ class Query:
     """Replays that came to no end: how long they ran, and what was seen of them."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
-    _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _linearly: dict[tuple[Term, int], bool] = field(factory=dict[tuple[Term, int], bool])
+    _parts: dict[Term, list[Term]] = field(factory=dict[Term, "list[Term]"])
+    _of_parts: dict[Term, tuple[Outcome, float]] = field(factory=dict[Term, tuple[Outcome, float]])
 
     def with_parts(self, parts: Mapping[str, ir.Var]) -> Query:
         """The same query, where parts of parameters, by name, are parameters too."""
@@ -141,8 +144,12 @@ class Query:
         return answer
 
     def refutes(self, formula: Term) -> bool:
-        """The formula is impossible; what its linear part shows is seen first."""
-        return self.briefly(formula).outcome is Outcome.REFUTED
+        """The formula is impossible, as one of its parts is; what its linear part shows is seen first."""
+        answer = self.known.get(formula) or self._any.get(formula) or self._brief.get(formula)
+        if answer is not None and answer.outcome is not Outcome.UNKNOWN:
+            return answer.outcome is Outcome.REFUTED
+        limit = None if is_linear(formula) else budgets.REFUTATION_S
+        return self.refuted_linearly(formula) or self._impossible(self._parts_of(formula), limit)
 
     def briefly(self, formula: Term) -> Answer:
         """A refutation, or else any model, that is found soon.
@@ -214,21 +221,70 @@ class Query:
         """
         if is_linear(formula):
             return False
-        known = self._linearly.get(formula)
+        return any(self._is_refuted(part, few) for part in self._parts_of(formula))
+
+    def _is_refuted(self, part: Term, few: int) -> bool:
+        if (part, few) not in self._linearly:
+            answer, _ = self._check(part, Encoder(linear=True, few=few), budgets.LINEAR_SHARE * self.limit)
+            self._linearly[part, few] = answer.outcome is Outcome.REFUTED
+        return self._linearly[part, few]
+
+    def _parts_of(self, formula: Term) -> list[Term]:
+        """Conditions without an unknown in common that are impossible if the formula is.
+
+        Those that one comparison is have no contradiction, and of what is plain Z3 sees all at once.
+        """
+        known = self._parts.get(formula)
         if known is None:
-            encoder = Encoder(linear=True, few=few)
-            answer, _ = self._check(formula, encoder, budgets.LINEAR_SHARE * self.limit)
-            known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
+            found = components(reduced(formula))
+            several = [part for part in found if len(t.conjuncts(part)) > 1 or not _is_plain(part)]
+            plain = t.and_(*(part for part in several if _is_plain(part)))
+            hard = [part for part in several if not _is_plain(part)]
+            parts = [plain, *hard[: budgets.MOST_COMPONENTS]] if plain is not t.TRUE else hard
+            known = self._parts[formula] = parts[: budgets.MOST_COMPONENTS]
         return known
+
+    def _impossible(self, parts: list[Term], limit: float | None) -> bool:
+        """One of these parts of a formula is."""
+        return any(self._outcome(part, limit) is Outcome.REFUTED for part in parts)
+
+    def _outcome(self, part: Term, limit: float | None) -> Outcome:
+        """What Z3 says of a part by itself; asked again where it had less time."""
+        seconds = self.limit if limit is None else limit
+        known = self._of_parts.get(part)
+        if known is None or (known[0] is Outcome.UNKNOWN and known[1] < seconds):
+            known = self._of_parts[part] = self._model_of(part, limit)[0].outcome, seconds
+        return known[0]
 
     def _solve(self, formula: Term, limit: float | None = None) -> Answer:
         answer, width, sure = self._any_model(formula, limit)
         return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
 
     def _any_model(self, formula: Term, limit: float | None = None) -> tuple[Answer, int | None, bool]:
-        """An answer, the width of its integers, and whether a model is more than a candidate."""
+        """An answer, the width of its integers, and whether a model is more than a candidate.
+
+        Where parts of it are less than the formula, it is asked for a model only if all of them have one.
+        """
         if self.refuted_linearly(formula):
             return REFUTED, None, True
+        parts = self._parts_of(formula)
+        if self._are_less(parts, formula):
+            if self._impossible(parts, limit):
+                return REFUTED, None, True
+            if any(self._outcome(part, limit) is Outcome.UNKNOWN for part in parts):
+                return UNKNOWN, None, True
+        return self._model_of(formula, limit)
+
+    def _are_less(self, parts: list[Term], formula: Term) -> bool:
+        """Equations were put in, or what is hard has nothing to do with each other."""
+        if len(parts) != 1:
+            return bool(parts)
+        said = set(t.conjuncts(formula))
+        left_out = t.and_(*(said - set(t.conjuncts(parts[0]))))
+        return not said.issuperset(t.conjuncts(parts[0])) or not _is_plain(left_out)
+
+    def _model_of(self, formula: Term, limit: float | None) -> tuple[Answer, int | None, bool]:
+        """As ``_any_model``, of all of the formula at once."""
         answer, inexact = self._check(formula, Encoder(), limit)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
@@ -319,6 +375,17 @@ def _solver(encoder: Encoder) -> Any:
 
 
 _NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})
+
+
+_PLAIN = frozenset(
+    {Op.LE, Op.EQ, Op.NOT, Op.AND, Op.OR, Op.SUM, Op.SYMBOL, Op.CONST, Op.TRUE, Op.APPLY, Op.TEST}
+)
+
+
+def _is_plain(term: Term) -> bool:
+    """Comparisons of sums of unknowns, which take no search through numbers."""
+    parts = list(t.subterms(term))
+    return all(x.op in _PLAIN for x in parts) and is_linear(term)
 
 
 def is_linear(term: Term) -> bool:

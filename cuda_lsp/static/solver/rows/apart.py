@@ -21,6 +21,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.reduced import concerning
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
@@ -125,7 +126,7 @@ class Rows:
         where, query = self.query.where, self.query
         divided = (t.le(t.ONE, x) for x in _divisors(*self.p.offsets))
         formula = self._formula(t.not_(pitch.taken), *divided)
-        formula = t.and_(formula, *_lengths(formula))
+        formula = concerning(t.and_(formula, *_lengths(formula)), t.not_(pitch.taken))
         named = [x for x in t.subterms(formula) if x.op in (Op.SYMBOL, Op.APPLY)]
         symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
@@ -133,10 +134,10 @@ class Rows:
         known = query.summary.facts.keys() | query.summary.invariants.keys()
         free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in known]
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
-        stated = query.stated(self.p)
+        stated = [c for c in query.stated(self.p) if not set(named).isdisjoint(t.subterms(c))]
         for scale in (*budgets.AMPLE_SCALES, *budgets.NARROW_SCALES):
             wide = _ample(pitch, free, extents, t.and_(*stated), scale)
-            if stated and query.satisfiable(t.and_(*stated, wide)) is False:
+            if query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
             formula, few = t.and_(formula, wide), max(1, int(budgets.MOST_SIZE_BESIDE * scale))
             if query.refuted_linearly(formula, few=few):
