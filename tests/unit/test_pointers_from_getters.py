@@ -92,7 +92,7 @@ void f(float* d, int n, int pack) {
     ("host", "offset"),
     [
         ("const int whole = n / pack * pack; const int rest = n - whole;", ("-", "#0", "#1")),
-        ("const int packs = n / pack; const int whole = packs * pack; int rest = n - whole;", ("-", "#0", "#1")),
+        ("int packs = n / pack; int whole = packs * pack; int rest = n - whole;", ("-", "#0", "#1")),
         ("const int whole = n / pack * pack; const int rest = whole - n;", ("-", "#1", ("*", "#0", -1))),
         ("const int whole = n / pack * pack; const int rest = n - 2 * whole;", None),
         ("const int whole = n / pack * pack; const int rest = pack;", None),
