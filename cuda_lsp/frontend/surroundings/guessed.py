@@ -228,6 +228,13 @@ def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed)
         reading.read_with(otherwise)
 
 
+def _keep_with_headers(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
+    """The same of switches: headers that they include are looked for before."""
+    if not set(reading.understanding().unfound) <= set(before.unfound):
+        _look_for_headers(reading)
+    _keep_if_better(reading, before, otherwise)
+
+
 def _look_for_headers(reading: Reading) -> None:
     """The headers that the project has somewhere."""
     first, before = reading.guessed, reading.understanding()
@@ -304,7 +311,7 @@ def _define_as_the_build_does(reading: Reading) -> None:
     """Macros of the project's build files that some text names."""
     first, before = reading.guessed, reading.understanding()
     if _add_macros(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
 
 
 def _add_macros(reading: Reading) -> bool:
@@ -374,7 +381,7 @@ def _take_branches(reading: Reading) -> None:
     new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
     if new:
         reading.read_with(evolve(first, switches=(*first.switches, *new)))
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
 
 
 def _take_branches_of_launches(reading: Reading, text: str) -> None:
@@ -394,7 +401,7 @@ def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
     if _add_switches(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
 
 
 def _add_switches(reading: Reading) -> bool:
@@ -410,7 +417,7 @@ def _take_and_turn_on(reading: Reading) -> None:
     """Well-known names and these macros together: host code that makes instances may need both."""
     first, before = reading.guessed, reading.understanding()
     if _add_conventions(reading, "\n".join(reading.texts())) and _add_switches(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
     elif reading.guessed != first:
         reading.read_with(first)
 
