@@ -241,7 +241,8 @@ def _functions(told: _Field, type: str) -> Iterator[str]:
     result = type if simple else f"const {type}&"
     if told.label == "repeated":
         yield f"  int {name}_size() const;\n  {result} {name}(int index) const;\n"
-        yield f"  void add_{name}({result} value);\n  {type}* mutable_{name}(int index);\n  {type}* add_{name}();\n"
+        yield f"  void add_{name}({result} value);\n  {type}* mutable_{name}(int index);\n"
+        yield f"  {type}* add_{name}();\n"
         return
     yield f"  bool has_{name}() const;\n  {result} {name}() const;\n"
     yield f"  void set_{name}({result} value);\n  {type}* mutable_{name}();\n"
