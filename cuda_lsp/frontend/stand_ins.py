@@ -82,7 +82,7 @@ class StandIns:
         """``text``: of the file whose kernels are looked at."""
         self._ast = ast
         self._root = root
-        self._words = frozenset(re.findall(rb"[A-Za-z_]\w*", text))
+        self._own_text = text
         self._classes: dict[str, _Class] | None = None
         self._templates: dict[str, list[RawCursor]] = {}
         self._asked: dict[tuple[int, int], list[_Class]] = {}
@@ -103,7 +103,8 @@ class StandIns:
     def _classes_for(self, template: RawCursor, parameter: Parameter) -> list[_Class]:
         wanted = self._wanted(template, parameter, _MOST_PASSED_ON)
         fit = [each for each in self._every().values() if each.has(wanted)] if wanted else []
-        here = [each for each in fit if each.name.rpartition("::")[2].encode() in self._words]
+        words = frozenset(re.findall(rb"[A-Za-z_]\w*", self._own_text)) if fit else frozenset[bytes]()
+        here = [each for each in fit if each.name.rpartition("::")[2].encode() in words]
         return here + [each for each in fit if each not in here and self._only_computes(each, wanted)]
 
     # --------------------------------------------------------------------------------- what is wanted
