@@ -19,6 +19,7 @@ from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.branches_not_taken import (
     names_of_launches,
     switches_of_declarations,
+    switches_of_kernels,
     switches_of_launches,
 )
 from cuda_lsp.frontend.surroundings.build_files import build_macros
@@ -218,6 +219,8 @@ def guess(reading: Reading, text: str) -> None:
     for switch in (_take_branches, _turn_switches_on, _take_and_turn_on):
         if reading.understanding().broken:
             switch(reading)
+    if reading.understanding().unread and not reading.understanding().kernels:
+        _take_branches_of_kernels(reading, text)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
         _read_in_a_unit(reading, always=False)
     _take_branches_of_launches(reading, text)
@@ -379,6 +382,16 @@ def _take_branches(reading: Reading) -> None:
     known = {switch.partition("=")[0] for switch in first.switches}
     switches = switches_of_declarations(reading.texts(), undeclared(before.messages))
     new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
+    if new:
+        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+        _keep_with_headers(reading, before, first)
+
+
+def _take_branches_of_kernels(reading: Reading, text: str) -> None:
+    """Macros under which all kernels of a text stand: without them there would be nothing to look at."""
+    first, before = reading.guessed, reading.understanding()
+    known = {switch.partition("=")[0] for switch in first.switches}
+    new = tuple(switch for switch in switches_of_kernels(text) if switch not in known)
     if new:
         reading.read_with(evolve(first, switches=(*first.switches, *new)))
         _keep_with_headers(reading, before, first)
