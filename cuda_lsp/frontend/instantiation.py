@@ -13,14 +13,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from attrs import evolve
+
 from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.text import split_arguments
+from cuda_lsp.frontend.host.text import split_arguments, whole_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
 from cuda_lsp.frontend.libclang import RawCursor, raw_cursor
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.specialisations import specialised_for
+from cuda_lsp.frontend.stand_ins import StandIns, parameters_of_template
 from cuda_lsp.frontend.told_instances import TemplateParameter, told
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import Severity, ToolError
@@ -43,6 +46,8 @@ _ATTEMPTS = (
     (0, True, "1"),
     (0, True, "2"),
 )
+# Guesses with classes of the project: which of those that fit, and which attempt says the other arguments.
+_WITH_CLASSES = ((0, 0), (1, 0), (2, 0), (0, 1), (0, 6), (0, 7), (3, 0))
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
 _BEFORE_NAME = re.compile(r"(->|\S)\s*\b\w+\s*\Z")
@@ -62,13 +67,16 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"warps?(?:_?per.*)?$|num_?warps", "4"),
     (r"warp_?size|lanes", "32"),
     (r"(?:block|bm|bn|tile|bk).*(?:dim|size|width|height|_?[xymnk])?$", "16"),
+    (r"thread_?group|group_?(?:size|width)", "32"),
     (r"thread|nthreads|block_?size|bs$|bdim", "256"),
     (r"unroll|items|per_?thread|ipt|vec|stages?", "4"),
     (r"radius|halo", "3"),
 )
 
+_UNTOLD = "…"  # among a kernel's template arguments
 _INDEX = "1"  # of what is the number of an element, of which there may be few: of an axis, a channel, a stage
 
+_MOST_ATTEMPTS = len(_WITH_CLASSES) + len(_ATTEMPTS)
 _TOLD = 0  # the first attempt, before the guesses: what launches tell
 _LAST_ATTEMPT = 1000  # no guess compiles: the first one stays, with its errors
 _MOST_TEMPLATES = 64
@@ -85,6 +93,7 @@ class Guesses:
         self._requests: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
         self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
+        self._classes: dict[str, tuple[tuple[str, ...], ...]] = {}  # guesses with classes of the unit
 
     @property
     def count(self) -> int:
@@ -113,6 +122,7 @@ class Guesses:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
         made = _Requests(ast, source.data, launches, sources.templates, self._enumerators)
+        failed = self._failed(problems.of_requests)
         for template in sources.templates:
             key = _header(template, source)
             instances = [k for k in sources.kernels if k.offsets == template.offsets and not k.dependent]
@@ -123,26 +133,54 @@ class Guesses:
                     self._ask(made, key, template, _TOLD, broken)
             elif len(instances) > len(asked) and asked:
                 del self._requests[key]  # the file itself fixes the arguments now
-            elif asked and (problems.hang_on_arguments(*template.offsets) if broken else not instances):
+            elif not failed.isdisjoint(asked) or (
+                asked and (problems.hang_on_arguments(*template.offsets) if broken else not instances)
+            ):
                 if attempt == _TOLD:
                     self._refused[key] = asked
-                self._ask(made, key, template, attempt + 1, broken)
+                self._ask(made, key, template, attempt + 1, broken or not failed.isdisjoint(asked))
             elif asked and (new := made.told(template)) not in ((), asked, self._refused.get(key)):
                 self._requests[key] = (_TOLD, new)
         for key in list(self._requests)[:-_MOST_TEMPLATES]:
             del self._requests[key]
+        for key in list(self._classes)[:-_MOST_TEMPLATES]:
+            del self._classes[key]
         return before != {key: asked for key, (_, asked) in self._requests.items()}
+
+    def named(self, sources: KernelSources, source: SourceText) -> KernelSources:
+        """With the templates among the arguments of guessed instances, whose names clang does not tell."""
+        if not any(_UNTOLD in kernel.template_arguments for kernel in sources.kernels):
+            return sources
+        asked = {t.offsets: self._request(t, source) for t in sources.templates}
+        return evolve(
+            sources, kernels=tuple(_with_names(k, asked.get(k.offsets, ())) for k in sources.kernels)
+        )
+
+    def _failed(self, places: Sequence[int]) -> set[str]:
+        """What was asked for where ``places`` of the line are; errors hang on it, wherever they stand."""
+        line, found = self.text.encode(), set[str]()
+        for _, asked in self._requests.values() if places else ():
+            for each in asked:
+                start = line.find(_use(each).encode())
+                if any(start <= place < start + len(_use(each).encode()) for place in places):
+                    found.add(each)
+        return found
 
     def _ask(self, made: _Requests, key: str, template: KernelSource, attempt: int, broken: bool) -> None:
         asked = made.told(template) if attempt == _TOLD else ()
-        if not asked and attempt <= len(_ATTEMPTS):
+        if key not in self._classes:  # once: what headers declare, clang shows when it reads a unit first
+            self._classes[key] = made.with_classes(template)
+        if not asked and attempt <= _MOST_ATTEMPTS:
             attempt = max(attempt, _TOLD + 1)
-            tried = [made.guessed(template, number) for number in range(attempt - 1)]
-            while (asked := made.guessed(template, attempt - 1)) and asked in tried:
-                attempt += 1
+            every = [*self._classes[key], *(made.guessed(template, n) for n in range(len(_ATTEMPTS)))]
+            tried = [(), *every[: attempt - 1]]
+            attempt = next(
+                (n + 1 for n, each in enumerate(every) if n >= attempt - 1 and each not in tried), 0
+            )
+            asked, attempt = (every[attempt - 1], attempt) if attempt else ((), _MOST_ATTEMPTS + 1)
         if not asked and broken:
             # No guess compiles. The first one at least gives the types names; its errors are shown.
-            asked, attempt = made.guessed(template, 0), _LAST_ATTEMPT
+            asked, attempt = made.told(template) or made.guessed(template, 0), _LAST_ATTEMPT
         if attempt <= _LAST_ATTEMPT:
             self._requests[key] = (attempt, asked)
 
@@ -163,13 +201,11 @@ class _Requests:
         self._enumerators = enumerators
         self._data = data
         self._launches = launches
+        self._stand_ins = StandIns(ast, self._root, data)
         self._overloaded = Counter((template.scope, template.base_name) for template in templates)
 
     def _parameters(self, template: KernelSource, attempt: int) -> tuple[TemplateParameter, ...] | None:
-        def enumerator(parameter: RawCursor) -> str | None:
-            return _enumerator(self._ast, parameter, self._root, self._enumerators)
-
-        return parameters_of(self._ast, template, self._data, attempt, enumerator)
+        return parameters_of(self._ast, template, self._data, attempt, self._enumerator)
 
     def told(self, template: KernelSource) -> tuple[str, ...]:
         """``&ns::kernel<float, 256>``, as launches write it; none: they do not tell."""
@@ -182,11 +218,55 @@ class _Requests:
         return tuple(self._named(template, arguments) for arguments in spread(every))
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
-        """Guess number ``attempt`` (from 0); none: there is no further guess."""
-        parameters = self._parameters(template, attempt)
-        if parameters is None:
+        """Guess number ``attempt`` (from 0); none: that one says nothing."""
+        return self._asked(template, self._parameters(template, attempt))
+
+    def with_classes(self, template: KernelSource) -> tuple[tuple[str, ...], ...]:
+        """The guesses with classes of the unit, of which there are none for most templates."""
+        return tuple(
+            self._asked(template, self._with_classes(template, *numbers)) for numbers in _WITH_CLASSES
+        )
+
+    def _asked(
+        self, template: KernelSource, parameters: Sequence[TemplateParameter] | None
+    ) -> tuple[str, ...]:
+        if parameters is None or any(not parameter.guess for parameter in parameters):
             return ()
         return (self._named(template, ", ".join(parameter.guess for parameter in parameters)),)
+
+    def _with_classes(
+        self, template: KernelSource, which: int, attempt: int
+    ) -> tuple[TemplateParameter, ...] | None:
+        """With the classes of the unit that parameters may be; None: there is none for any."""
+        plain = self._parameters(template, attempt)
+        if plain is None:
+            return None
+        names = template.template_parameters
+        usual = {name: told.guess for name, told in zip(names, plain, strict=False)}
+
+        def guess(parameter: RawCursor) -> str:
+            return usual.get(self._ast.spelling(parameter)) or self._one(parameter, attempt)
+
+        found = list(plain)
+        chosen = False
+        for parameter in parameters_of_template(self._ast, template.cursor):
+            if parameter.number < len(found):
+                classes = self._stand_ins.of(template.cursor, parameter, guess)
+                if classes:
+                    found[parameter.number] = evolve(
+                        found[parameter.number], guess=classes[which % len(classes)]
+                    )
+                    chosen = chosen or which < len(classes)
+        return tuple(found) if chosen else None
+
+    def _one(self, parameter: RawCursor, attempt: int) -> str:
+        """What stands for a parameter of another template."""
+        if parameter.kind == _TYPE_PARAMETER:
+            return _type(self._ast.spelling(parameter).lower(), _DEFAULT_TYPES[0], named=True)
+        return _value(self._ast, parameter, None, _ATTEMPTS[attempt][2], self._enumerator)
+
+    def _enumerator(self, parameter: RawCursor) -> str | None:
+        return _enumerator(self._ast, parameter, self._root, self._enumerators)
 
     def _named(self, template: KernelSource, arguments: str) -> str:
         address = f"&{template.scope}{template.base_name}<{arguments}>"
@@ -198,6 +278,17 @@ class _Requests:
         named = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
         takes = _WORD.sub(lambda word: named.get(word[0], word[0]).strip(), whole.partition("(")[2])
         return f"static_cast<void (*)({takes}>({address})"
+
+
+def _with_names(kernel: KernelSource, asked: Sequence[str]) -> KernelSource:
+    if len(asked) != 1 or _UNTOLD not in kernel.template_arguments:
+        return kernel
+    written = whole_arguments(asked[0].partition("<")[2].rpartition(">")[0])
+    told = tuple(
+        written[i].strip() if each == _UNTOLD and i < len(written) else each
+        for i, each in enumerate(kernel.template_arguments)
+    )
+    return evolve(kernel, template_arguments=told, name=f"{kernel.base_name}<{', '.join(told)}>")
 
 
 def _header(template: KernelSource, source: SourceText) -> str:
@@ -258,7 +349,8 @@ def parameters_of(
     count = 0  # of types
     for parameter in ast.children(template.cursor):
         if parameter.kind == _TEMPLATE_PARAMETER:
-            return None
+            found.append(TemplateParameter("", is_type=True, has_default=True))  # no plain guess is one
+            continue
         if parameter.kind not in (_TYPE_PARAMETER, _VALUE_PARAMETER):
             continue
         text = _text(ast, parameter, data)
@@ -298,8 +390,12 @@ def _appended(requests: list[str]) -> str:
         return ""
     scopes = dict.fromkeys(scope for request in requests for scope in _SCOPE.findall(request))
     names = "".join(f"using namespace {scope};" for scope in scopes)
-    uses = " ".join(f"(void){request};" for request in requests)
+    uses = " ".join(map(_use, requests))
     return f"\nvoid __cuda_lsp_instantiate() {{ {names} {uses} }}\n"
+
+
+def _use(request: str) -> str:
+    return f"(void){request};"
 
 
 def _value(

@@ -69,13 +69,15 @@ class Problems:
 
     ``missing``: (name, line) of headers; the line is 0 when another header includes it. Headers in
     ``<…>`` are the system's: absent on purpose, the shim declares what matters of them. ``unfound``: the
-    names of all that a project may have.
+    names of all that a project may have. ``of_requests``: where the line of requests behind the unit's text
+    asks for what errors hang on, in bytes from its beginning.
     """
 
     main: tuple[Problem, ...] = ()
     headers: tuple[HeaderProblem, ...] = ()
     missing: tuple[tuple[str, int], ...] = ()
     unfound: tuple[str, ...] = ()
+    of_requests: tuple[int, ...] = ()
 
     def within(self, start: int, end: int) -> bool:
         """Whether there are errors between two byte offsets of the main file."""
@@ -93,16 +95,23 @@ class Problems:
 
 
 def read_problems(
-    unit: Any, ast: Ast, path: Path, limit: int, reworded: Callable[[str, int, Iterator[str]], str]
+    unit: Any,
+    ast: Ast,
+    path: Path,
+    limit: int,
+    reworded: Callable[[str, int, Iterator[str]], str],
+    requests: tuple[Path, int] | None = None,
 ) -> Problems:
     """The errors of a parse; those beyond the first ``limit`` bytes of ``path`` are not the user's.
 
-    ``reworded``: what to say of an error, by clang's words, its place, and the notes below it.
+    ``reworded``: what to say of an error, by clang's words, its place, and the notes below it. ``requests``:
+    where the line of requests begins, if there is one.
     """
     main: list[Problem] = []
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
     unfound: dict[str, None] = {}
+    asked: dict[int, None] = {}
     named = cache(ast.named)
     for diagnostic in unit.diagnostics:
         if diagnostic.severity < 3:
@@ -114,6 +123,8 @@ def read_problems(
         here = name == path
         message = reworded(message, location.offset if here else -1, (note for note, _ in notes))
         main += _requests(named, notes, path, message)
+        if requests is not None:
+            asked.update(dict.fromkeys(_asked_behind(named, notes, *requests)))
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)
@@ -127,7 +138,19 @@ def read_problems(
             syntax = diagnostic.category_name == "Parse Issue"
             instance = any(in_an_instance(note) for note, _ in notes)
             main.append(Problem(message, location.offset, location.line, syntax, instance))
-    return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
+    return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound), tuple(asked))
+
+
+def _asked_behind(
+    named: Callable[[str], Path], notes: Iterable[tuple[str, Any]], path: Path, begin: int
+) -> Iterator[int]:
+    """Where behind byte ``begin`` of the file an instance is asked for that an error is of."""
+    for spelling, note in notes:
+        place = note.location if in_an_instance(spelling) else None
+        if place is None or place.file is None or place.offset < begin:
+            continue
+        if named(place.file.name) == path:
+            yield place.offset - begin
 
 
 def _may_be_of_the_project(header: str, system: bool) -> bool:

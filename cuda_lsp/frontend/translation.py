@@ -397,9 +397,12 @@ class Translation:
         self._ast = Ast(self._unit, self.path)
         only = focus.name if focus else ""
         root, around = raw_cursor(self._unit.cursor), self._inclusions().around
-        self._sources = find_kernels(self._ast, root, self._source, around, only)
+        found = find_kernels(self._ast, root, self._source, around, only)
+        self._sources = self._guesses.named(found, self._source)
         size, reworded = len(self._source.data), self._readable.reason
-        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
+        begin = len(buffers[0][1].encode()) - len(self._guesses.text.encode())
+        requests = (self._around.main, begin) if self._guesses.text and focus is None else None
+        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded, requests)
         return True
 
     def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:

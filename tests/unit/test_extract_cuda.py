@@ -119,6 +119,26 @@ def test_curand_reads_and_writes_its_state():
     assert [line.split()[0] for line in accesses(text, "s")] == ["_", "store"]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "skipahead(n, s + threadIdx.x)",
+        "skipahead_sequence(n, s + threadIdx.x)",
+        "o[0] = curand_normal2_double(s + threadIdx.x).y",
+        "o[0] = curand_uniform4_double(s + threadIdx.x).w",
+        "o[0] = curand_log_normal4(s + threadIdx.x, 0.f, 1.f).w",
+    ],
+)
+def test_what_moves_a_generator_on_reads_and_writes_its_state(call: str):
+    kernel = (
+        f"__global__ void k(curandStatePhilox4_32_10_t* s, double* o, unsigned long long n) {{ {call}; }}"
+    )
+    assert [line.split()[0] for line in accesses(f"#include <curand_kernel.h>\n{kernel}", "s")] == [
+        "_",
+        "store",
+    ]
+
+
 def test_block_group_sync_and_rank():
     text = (
         CG

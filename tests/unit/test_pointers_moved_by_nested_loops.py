@@ -63,3 +63,22 @@ def test_rounds_are_counted_as_they_run(columns: int, step: int, size: int) -> N
     """
     (report,) = check_text(Path("/k.cu"), text).kernels
     assert (report.verdict is Verdict.RACE_FREE) == (own <= size), report.reasons
+
+
+@pytest.mark.parametrize(("stored", "wanted"), [("i", Verdict.RACE_FREE), ("i / 2", Verdict.RACY)])
+def test_a_place_that_nobody_knows_may_be_left_by_a_stride_of_0(stored: str, wanted: Verdict) -> None:
+    """With all arguments 0 the place is a division by 0, and its distance to the next one 0."""
+    text = f"""
+    __global__ void sums(const float* in, float* out, int n, int rows, int plane) {{
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= n) return;
+        const float* from = in + (i / rows) * plane;
+        float sum = 0;
+        for (int c = 0; c < 4; c++, from += plane) sum += *from;
+        out[{stored}] = sum;
+    }}
+    void f(float* a, float* b, int n, int r, int p) {{ sums<<<n / 256 + 1, 256>>>(a, b, n, r, p); }}
+    """
+    report = check_text(Path("/k.cu"), text)
+    assert not report.errors
+    assert [kernel.verdict for kernel in report.kernels] == [wanted]

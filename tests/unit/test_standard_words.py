@@ -123,3 +123,36 @@ void run(float* p, float x) {{ fill<<<1, 64>>>(p, x); }}
     report = check_text(Path("k.cu"), text)
     assert not report.errors
     assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE]
+
+
+NUMBERS = """
+#include <complex>
+#include <limits>
+#include <type_traits>
+struct Number {
+  template <class T, std::enable_if_t<std::is_same<std::complex<float>, T>::value, int> = 0>
+  Number(const T& v) : re(v.real()), im(v.imag()) {}
+  template <class T, std::enable_if_t<std::is_arithmetic<T>::value, int> = 0>
+  __host__ __device__ Number(const T& v) : re(v), im(0) {}
+  template <class T, std::enable_if_t<std::is_same<std::complex<float>, T>::value, int> = 0>
+  T value() const { return T(re, im) * T(1); }
+  template <class T, std::enable_if_t<std::is_arithmetic<T>::value, int> = 0>
+  __host__ __device__ T value() const { return static_cast<T>(re); }
+  double re, im;
+};
+struct Limits {
+  static constexpr auto denorm = std::numeric_limits<float>::has_denorm;
+  static constexpr auto traps = std::numeric_limits<float>::traps || std::numeric_limits<int>::is_modulo;
+};
+__global__ void fill(float* out, Number number, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && Limits::denorm == std::denorm_present) out[PLACE] = number.value<float>() + i;
+}
+void run(float* out, int n) { fill<<<n / 64 + 1, 64>>>(out, Number(std::complex<float>(1, 2)), n); }
+"""
+
+
+@pytest.mark.parametrize(("place", "wanted"), [("i", Verdict.RACE_FREE), ("i / 2", Verdict.RACY)])
+def test_numbers_of_the_host_do_not_hide_what_stands_beside_them(place: str, wanted: Verdict) -> None:
+    report = check_text(Path("k.cu"), NUMBERS.replace("PLACE", place))
+    assert [kernel.verdict for kernel in report.kernels] == [wanted]

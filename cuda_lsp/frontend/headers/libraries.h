@@ -76,5 +76,8 @@ typedef unsigned long long curandDirectionVectors64_t[64]; void curand_init(cons
  unsigned curand(curandState*); uint4 curand4(curandState*);
 float curand_uniform(curandState*); double curand_uniform_double(curandState*); float curand_normal(curandState*); double curand_normal_double(curandState*); float curand_log_normal(curandState*, float, float); unsigned curand_poisson(curandState*, double);
 float2 curand_normal2(curandState*); float4 curand_normal4(curandState*); float4 curand_uniform4(curandState*);
+double2 curand_uniform2_double(curandState*); double4 curand_uniform4_double(curandState*); double2 curand_normal2_double(curandState*); double4 curand_normal4_double(curandState*); double curand_log_normal_double(curandState*, double, double);
+float2 curand_log_normal2(curandState*, float, float); float4 curand_log_normal4(curandState*, float, float); double2 curand_log_normal2_double(curandState*, double, double); double4 curand_log_normal4_double(curandState*, double, double); uint4 curand_poisson4(curandState*, double);
+void skipahead(unsigned long long, curandState*); void skipahead_sequence(unsigned long long, curandState*); void skipahead_subsequence(unsigned long long, curandState*);
 struct curandStateMtgp32 { unsigned __words[1024]; int __offset, __index; void* __kernel; }; typedef curandStateMtgp32 curandStateMtgp32_t;
 unsigned curand(curandStateMtgp32*); float curand_uniform(curandStateMtgp32*); double curand_uniform_double(curandStateMtgp32*); float curand_normal(curandStateMtgp32*); double curand_normal_double(curandStateMtgp32*); float curand_log_normal(curandStateMtgp32*, float, float); double curand_log_normal_double(curandStateMtgp32*, double, double); unsigned curand_poisson(curandStateMtgp32*, double);

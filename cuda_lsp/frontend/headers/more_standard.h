@@ -40,6 +40,11 @@ CUDA_LSP_COMPARED(class... T, tuple<T...>) CUDA_LSP_COMPARED(CUDA_LSP_TWO, CUDA_
 #undef CUDA_LSP_PAIR
 #undef CUDA_LSP_TWO
 #undef CUDA_LSP_COMPARED
+template <class T> struct complex { typedef T value_type; T __re, __im; constexpr complex(const T& re = T(), const T& im = T()) : __re(re), __im(im) {} template <class U> constexpr complex(const complex<U>& v) : __re(static_cast<T>(v.real())), __im(static_cast<T>(v.imag())) {} constexpr T real() const { return __re; } constexpr T imag() const { return __im; } constexpr void real(T re) { __re = re; } constexpr void imag(T im) { __im = im; } template <class U> complex& operator=(const complex<U>&); complex& operator=(const T&); template <class U> complex& operator+=(const U&); template <class U> complex& operator-=(const U&); template <class U> complex& operator*=(const U&); template <class U> complex& operator/=(const U&); };
+#define CUDA_LSP_OF_COMPLEX(result, name) template <class T> result name(const complex<T>&, const complex<T>&); template <class T> result name(const complex<T>&, const T&); template <class T> result name(const T&, const complex<T>&);
+CUDA_LSP_OF_COMPLEX(complex<T>, operator+) CUDA_LSP_OF_COMPLEX(complex<T>, operator-) CUDA_LSP_OF_COMPLEX(complex<T>, operator*) CUDA_LSP_OF_COMPLEX(complex<T>, operator/) CUDA_LSP_OF_COMPLEX(bool, operator==) CUDA_LSP_OF_COMPLEX(bool, operator!=)
+#undef CUDA_LSP_OF_COMPLEX
+template <class T> complex<T> operator-(const complex<T>&); template <class T> T real(const complex<T>&); template <class T> T imag(const complex<T>&); template <class T> T abs(const complex<T>&); template <class T> T arg(const complex<T>&); template <class T> T norm(const complex<T>&); template <class T> complex<T> conj(const complex<T>&); template <class T> complex<T> exp(const complex<T>&); template <class T> complex<T> sqrt(const complex<T>&);
 template <class T, size_t N> constexpr bool operator==(const array<T, N>& a, const array<T, N>& b) { for (size_t i = 0; i < N; ++i) if (!(a.__items[i] == b.__items[i])) return false; return true; } template <class T, size_t N> constexpr bool operator!=(const array<T, N>& a, const array<T, N>& b) { return !(a == b); }
 }  // namespace std
 #endif

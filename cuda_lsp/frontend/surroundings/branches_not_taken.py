@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cuda_lsp.blanked import blanked
+from cuda_lsp.frontend.surroundings.cmake_values import OF_OTHERS
 from cuda_lsp.frontend.surroundings.named_elsewhere import declaration_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.M)
 _TOKEN = re.compile(r"\w+|[<>=!]=|[^\s\w()]")
+_KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r"<<<((?:[^;{}<>]|<(?!<<)|>(?!>>)){1,400})>>>")
 _NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w{2,}\b(?!\s*[.<]|->)")
 _SAID = (
@@ -44,6 +46,19 @@ def switches_of_declarations(texts: Iterable[str], names: Sequence[str]) -> tupl
         )
     switches = (name if value is None else f"{name}={value}" for name, value in found.items())
     return tuple(switches)[:_MOST_SWITCHES]
+
+
+def switches_of_kernels(text: str) -> tuple[str, ...]:
+    """Macros that take the branches in which the text's kernels stand; none: these ask for something else."""
+    read, found = blanked(text), dict[str, None]()
+    for kernel in _KERNEL.finditer(read):
+        asked = [list(_switch(condition)) for condition in _conditions(read, kernel.start()) if condition]
+        macros = [one[0][0] for one in asked if len(one) == 1 and one[0][1] is None]
+        if len(macros) == len(asked) and not any(
+            OF_OTHERS.search(m) or _is_changed(m, [read]) for m in macros
+        ):
+            found.update(dict.fromkeys(macros))
+    return tuple(found)[:_MOST_SWITCHES]
 
 
 def names_of_launches(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.branches_not_taken import (
     names_of_launches,
     switches_of_declarations,
+    switches_of_kernels,
     switches_of_launches,
 )
 from cuda_lsp.frontend.surroundings.build_files import build_macros
@@ -218,6 +219,8 @@ def guess(reading: Reading, text: str) -> None:
     for switch in (_take_branches, _turn_switches_on, _take_and_turn_on):
         if reading.understanding().broken:
             switch(reading)
+    if reading.understanding().unread and not reading.understanding().kernels:
+        _take_branches_of_kernels(reading, text)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
         _read_in_a_unit(reading, always=False)
     _take_branches_of_launches(reading, text)
@@ -226,6 +229,13 @@ def guess(reading: Reading, text: str) -> None:
 def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
     if not reading.understanding().more_than(before):
         reading.read_with(otherwise)
+
+
+def _keep_with_headers(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
+    """The same of switches: headers that they include are looked for before."""
+    if not set(reading.understanding().unfound) <= set(before.unfound):
+        _look_for_headers(reading)
+    _keep_if_better(reading, before, otherwise)
 
 
 def _look_for_headers(reading: Reading) -> None:
@@ -304,7 +314,7 @@ def _define_as_the_build_does(reading: Reading) -> None:
     """Macros of the project's build files that some text names."""
     first, before = reading.guessed, reading.understanding()
     if _add_macros(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
 
 
 def _add_macros(reading: Reading) -> bool:
@@ -374,7 +384,17 @@ def _take_branches(reading: Reading) -> None:
     new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
     if new:
         reading.read_with(evolve(first, switches=(*first.switches, *new)))
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
+
+
+def _take_branches_of_kernels(reading: Reading, text: str) -> None:
+    """Macros under which all kernels of a text stand: without them there would be nothing to look at."""
+    first, before = reading.guessed, reading.understanding()
+    known = {switch.partition("=")[0] for switch in first.switches}
+    new = tuple(switch for switch in switches_of_kernels(text) if switch not in known)
+    if new:
+        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+        _keep_with_headers(reading, before, first)
 
 
 def _take_branches_of_launches(reading: Reading, text: str) -> None:
@@ -394,7 +414,7 @@ def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
     if _add_switches(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
 
 
 def _add_switches(reading: Reading) -> bool:
@@ -410,7 +430,7 @@ def _take_and_turn_on(reading: Reading) -> None:
     """Well-known names and these macros together: host code that makes instances may need both."""
     first, before = reading.guessed, reading.understanding()
     if _add_conventions(reading, "\n".join(reading.texts())) and _add_switches(reading):
-        _keep_if_better(reading, before, first)
+        _keep_with_headers(reading, before, first)
     elif reading.guessed != first:
         reading.read_with(first)
 

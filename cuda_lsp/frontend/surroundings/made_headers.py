@@ -1,4 +1,5 @@
-"""Headers that a build writes from templates of the project: `configure_file(config.h.in config.h)` of CMake.
+"""Headers that a build writes from templates of the project: `configure_file(config.h.in config.h)` of CMake,
+and those of ``.proto`` files (``protobuf_headers``).
 
 Such a header is nowhere before a build was made. Its text is the template's, with the values that ``set``
 gives in the project's CMake files; lines with values that nothing tells are left out, so that what hangs
@@ -16,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.frontend.surroundings import cmake_values
+from cuda_lsp.frontend.surroundings import cmake_values, protobuf_headers
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
 _MAX_BYTES = 1 << 20
@@ -56,8 +57,11 @@ def made_headers(path: Path, names: Sequence[str]) -> tuple[MadeHeader, ...]:
     templates, values = _configured(root), cmake_values.values_of(root)
     found: list[MadeHeader] = []
     for name in names:
+        protocol = protobuf_headers.header_of(path, root, name)
         template = next((t for t in templates if _is_called(t.made, name)), None)
-        if template is not None:
+        if protocol is not None:
+            found.append(MadeHeader(name, str(root / _FOLDER), protocol))
+        elif template is not None:
             try:
                 text = files.read_text(template.source, _MAX_BYTES)
             except OSError:
@@ -70,6 +74,7 @@ def forget() -> None:
     """Look again: templates may have come or gone."""
     _configured.cache_clear()
     cmake_values.forget()
+    protobuf_headers.forget()
 
 
 def _is_called(made: PurePosixPath, name: str) -> bool:

@@ -413,7 +413,9 @@ def _rows() -> dict[str, Handler]:
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
         "curand_log_normal curand_log_normal_double curand_poisson curand_normal2 curand_normal4 "
-        "curand_uniform4 curand_uniform2_double curand_normal2_double skipahead",
+        "curand_uniform4 curand_uniform2_double curand_uniform4_double curand_normal2_double "
+        "curand_normal4_double curand_log_normal2 curand_log_normal4 curand_log_normal2_double "
+        "curand_log_normal4_double curand_poisson4 skipahead skipahead_sequence skipahead_subsequence",
         _random,
     )
     return table

@@ -104,6 +104,8 @@ def _steps(machine: Execution, shape: LoopShape) -> dict[int, tuple[Assign, Scal
         after = machine.eval.value(update.value)
         if isinstance(before, Address) and isinstance(after, Address) and before.array is after.array:
             old, new, type = before.offset, after.offset, Int(64)
+            if not isinstance(old, (int, np.ndarray)):  # a stride of 0 is known of an unknown place, too
+                return None
         elif isinstance(before, (int, np.ndarray)) and isinstance(after, (int, np.ndarray)):
             if not isinstance(update.var.type, Int):
                 return None
