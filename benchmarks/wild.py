@@ -26,7 +26,7 @@ Row = dict[str, Any]
 _SOURCES = frozenset(
     {".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".c", ".cc", ".cpp", ".cxx"}
 )
-_BUILDS = frozenset({".cmake", ".mk", ".py", ".bazel", ".rsp"})
+_BUILDS = frozenset({".cmake", ".mk", ".py", ".bazel", ".rsp", ".proto"})
 _BUILD = re.compile(
     r"CMakeLists\.txt|compile_commands\.json|[Mm]akefile.*|GNUmakefile|.*\.in|.*\.config|meson\.build|pyproject\.toml|BUILD"
 )
