@@ -76,7 +76,7 @@ class Rows:
             sizes, sized = self.query.sized(self._meeting(pitch))
             if sizes and self.query.refutes_quickly(sized):
                 for_sizes = True
-                yield evolve(pitch, sizes=sizes)
+                yield evolve(pitch, sizes=tuple(dict.fromkeys((*pitch.sizes, *sizes))))
         divisors = () if found or for_sizes else tuple(_divisors(*self.p.offsets))
         divided = t.and_(*(t.not_(t.eq(x, t.ZERO)) for x in divisors))
         for pitch in pitches if divisors else ():

@@ -15,6 +15,7 @@ from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _GRID = {axis.value for axis in (*BDIM, *GDIM)}
+_QUOTIENTS = (Op.DIV, Op.FLOOR_DIV)
 _OUTER_AXES = (
     frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
     frozenset({"threadIdx.z", "blockIdx.z"}),
@@ -38,6 +39,45 @@ def divide(term: Term, pitch: Term) -> tuple[Term, Term]:
         else:
             column[atoms] = factor
     return t.from_monomials(row), t.from_monomials(column)
+
+
+def vectors(a: Term, b: Term, free: Mapping[str, Var]) -> tuple[Term, Term, int, tuple[Term, ...]] | None:
+    """Of ``x / 4`` and ``y / 4``, vectors in rows that are counted in elements: ``x``, ``y`` and 4.
+
+    And the parameters that must not be negative for ``x`` and ``y`` not to be: below 0 a quotient of C is
+    that of more numbers.
+    """
+    found = [_quotient(x) for x in (a, b)]
+    if None in found or t.sub(a, b) is t.ZERO:
+        return None
+    (one, by, times, rest), (other, *same) = (x for x in found if x is not None)
+    needed = [_not_negative(x, free) for x in (one, other)]
+    if same != [by, times, rest] or None in needed:
+        return None
+    return one, other, by, tuple(dict.fromkeys(x for each in needed if each is not None for x in each))
+
+
+def _quotient(term: Term) -> tuple[Term, int, int, Term] | None:
+    """What is divided by a number, that number, a factor, and what is added, where that is all."""
+    whole = [(m[0], c) for m, c in t.monomials(term).items() if len(m) == 1 and m[0].op in _QUOTIENTS]
+    if len(whole) != 1:
+        return None
+    (atom, times), *_ = whole
+    number, by = atom.args
+    step = by if isinstance(by, int) else int(by.value) if by.is_const else 0
+    rest = t.sub(term, t.from_monomials({(atom,): times}))
+    return (number, step, times, rest) if step > 1 and not any(map(side, t.subterms(rest))) else None
+
+
+def _not_negative(term: Term, free: Mapping[str, Var]) -> list[Term] | None:
+    """The parameters that must not be negative for a sum not to be; None: that is not enough."""
+    found: list[Term] = []
+    for atoms, factor in t.monomials(term).items() if term.lo < 0 else ():
+        unknown = [x for x in atoms if x.lo < 0]
+        if factor < 0 or not all(x.op is Op.SYMBOL and x.args[0] in free for x in unknown):
+            return None
+        found += unknown
+    return found
 
 
 def sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Term]] | None:

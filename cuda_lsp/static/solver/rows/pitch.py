@@ -83,7 +83,7 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     if not _is_readable(p):
         return []
     in_global = p.pair.first.array.space is Space.GLOBAL
-    a, b = p.offsets
+    a, b = _elements(p, free)
     starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
     stored = stored_both(p.pair, summary)
     planes = division.component(a, b, free) if starts and stored else None
@@ -96,6 +96,12 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
             readings.append(_Reading(p, free, grid_known, False).read(start))
     readings += [_as_a_whole(p, free, grid_known, start, starts) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+def _elements(p: Problem, free: Mapping[str, Var]) -> tuple[Term, Term]:
+    """The addresses, or what they count whole vectors of."""
+    vectors = division.vectors(*p.offsets, free) if p.overlap.op is Op.EQ else None
+    return vectors[:2] if vectors is not None else p.offsets
 
 
 def _as_a_whole(
@@ -145,13 +151,19 @@ class _Reading:
         # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
         partly = self.p.overlap.op is not Op.EQ
         sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
-        self._divide(*self.p.offsets, sizes, int(first.size.value), start)
+        vectors = division.vectors(*self.p.offsets, self.free) if not partly else None
+        if vectors is not None:  # whose elements are counted: no two threads of a row touch one vector
+            one, other, count, needed = vectors
+            self._divide(one, other, (count, count), 1, start)
+        else:
+            needed = ()
+            self._divide(*self.p.offsets, sizes, int(first.size.value), start)
         if not self.levels:
             return None
         return Pitch(
             t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)),
             self.assumable and bool(self.names),
-            tuple(self.parameters), self.bounded, tuple(self.nested), levels=tuple(self.levels),
+            tuple(self.parameters), self.bounded, tuple(self.nested), needed, levels=tuple(self.levels),
         )  # fmt: skip
 
     def _divide(
