@@ -174,7 +174,7 @@ class HostPointers:
         scope = self._scope(name, at)
         first, last = self._in_function(scope, at)
         own = [(p, value) for p, value in self._values.get(name, ()) if first <= p <= last]
-        own = [(p, value) for p, value in own if self._scope(name, p) == scope]  # not of one that hides it
+        own = [x for x in own if self._scope(name, x[0]) == scope] or own  # not of one that hides it
         own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
         gone = self._gone(name, [p for p, _ in own], at)
         own = [(p, value) for p, value in own if p not in gone]
