@@ -22,7 +22,7 @@ from cuda_lsp.frontend.host.written_launches import Written
 
 BY_NAME = re.compile(r"[Gg]et_?(?:[Kk]ernel|[Ff]unction)\s?[(<]|\.\s?kernel\s?\(")
 """A text without it launches nothing so, at a glance."""
-_LOOKED_UP = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?=\s?([\w:.>-]{1,80}\s?)\((?=\s)")
+_LOOKED_UP = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?=\s?([\w:.>-]{1,80}\s?)\((?=[\s_])")
 _STRING = re.compile(r'\s{0,80}"(?:\w{1,80}::){0,8}(\w{1,200})(?:<([^"\n]{0,400})>)?"')
 _TEMPLATE_LIST = re.compile(
     r"\A\s?(?:\w{1,80}\s?::\s?){0,8}\w{0,80}[Tt]empl\w{0,80}\s?[({](.*)[)}]\s?\Z", re.S
@@ -35,7 +35,7 @@ _OF_TYPE = re.compile(r"\A\s?[\w:\s]{1,200}?<([^;]*)>\s?[({]\s?[)}]\s?\Z", re.S)
 _OF_VALUE = re.compile(r"\A\s?[\w:\s]{0,200}?(?:[Tt]empl|[Aa]rg|[Vv]alue)\w{0,80}\s?[({](.*)[)}]\s?\Z", re.S)
 _MADE = re.compile(r"(?<![\w.>:])[A-Za-z_][\w:]*\s([A-Za-z_]\w*)\s?(?=[({])")
 _CALL = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?\(")
-_METHOD = re.compile(r"\.\s?kernel\s?\((?=\s)")
+_METHOD = re.compile(r"\.\s?kernel\s?\((?=[\s_])")
 _STEP = re.compile(r"\s?\.\s?(?:template\s)?(\w+)\s?(?:<([^;()]{0,200})>\s?)?\(")
 _NAME = re.compile(r"\A\s?(\w+)\s?\Z")
 _MOST_STEPS = 4

@@ -37,6 +37,7 @@ from cuda_lsp.frontend.host.contexts import (
     local_facts,
     no_callers,
 )
+from cuda_lsp.frontend.host.driver_launches import driver_launches
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
 from cuda_lsp.frontend.host.guards import Comparison, comparisons, excluded, guards
@@ -193,9 +194,10 @@ def _written(file: HostFile, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for written in (configured_launches, graph_launches, object_launches, launches_by_name):
+    by_string = (driver_launches, launches_by_name)
+    for written in (configured_launches, graph_launches, object_launches, *by_string):
         for launch in written(host):
-            yield _Use(launch, launch.begin, launch.begin, launch.end, written is launches_by_name)
+            yield _Use(launch, launch.begin, launch.begin, launch.end, written in by_string)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
         if launch is not None:
