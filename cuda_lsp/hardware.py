@@ -45,6 +45,8 @@ _DYNAMIC_SHARED: Mapping[tuple[int, int], int] = {
     (10, 0): 227, (10, 1): 227, (10, 3): 227, (11, 0): 227, (12, 0): 99, (12, 1): 99,
 }  # fmt: skip
 
+MOST_SHARED = max(_DYNAMIC_SHARED.values()) * _KIB
+"""Bytes of shared memory that a block may have on some target."""
 DEFAULT_ARCH = "sm_80"
 ARCHITECTURES = tuple(f"sm_{major}{minor}" for major, minor in _DYNAMIC_SHARED)
 """Those of this decade by name; older ones are known too."""

@@ -10,7 +10,7 @@ from thorough import sampled
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
-from cuda_lsp.model import Code, LaunchSource
+from cuda_lsp.model import Code, LaunchSource, Status
 from cuda_lsp.static.analyze import check_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -351,3 +351,23 @@ def test_a_block_that_a_function_fills_is_as_large_as_sizes_make_it() -> None:
     site = only(read + FILLED)
     assert site.block is None
     assert [made.block for made in site.sized] == [(256, 2, 1), (128, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "bytes_", "status"),
+    [
+        ("sm_80", 100 << 10, None),
+        ("sm_80", 220_000, Status.POSSIBLE),  # nobody has said that it is built for sm_80
+        ("sm_80", 240_000, Status.PROVED),
+        ("sm_90", 220_000, None),
+        ("sm_86", 220_000, Status.PROVED),
+        ("sm_90", 240_000, Status.PROVED),
+    ],
+)
+def test_shared_memory_that_another_target_has_is_no_error_of_the_usual_one(
+    arch: str, bytes_: int, status: Status | None
+) -> None:
+    text = _LAUNCHED.format(launch=f"1, 64, {bytes_}", comment="")
+    report = check_text(Path("k.cu"), text, Settings(arch=arch), solver=False)
+    told = [finding.status for finding in report.findings if finding.code is Code.LAUNCH_LIMIT]
+    assert told == ([status] if status else [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_lsp.hardware import GpuModel
+from cuda_lsp.hardware import DEFAULT_ARCH, MOST_SHARED, GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, LaunchConfig, Site, Space, Status
 from cuda_lsp.static.execution.trace import array_bytes
@@ -17,8 +17,11 @@ def limit_findings(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> tuple
         return ()
     site = launch.site or Site(kernel.name_range or kernel.range, kernel.name)
     return tuple(
-        Diagnosis(Code.LAUNCH_LIMIT, Status.PROVED, message, kernel.name, site, launch=launch)
-        for message in _violations(kernel, launch, gpu)
+        Diagnosis(Code.LAUNCH_LIMIT, status, message, kernel.name, site, launch=launch)
+        for status, message in (
+            *((Status.PROVED, message) for message in _violations(kernel, launch, gpu)),
+            *_too_much_shared(kernel, launch, gpu),
+        )
     )
 
 
@@ -31,13 +34,22 @@ def _violations(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> Iterator
     for axis, extent, limit in zip("xyz", launch.least_grid, gpu.max_grid_dim, strict=True):
         if extent > limit:
             yield f"gridDim.{axis} is {extent}; {gpu.name} allows {limit}"
+
+
+def _too_much_shared(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> Iterator[tuple[Status, str]]:
+    """Bytes of shared memory beyond the target's, which may be none that anybody has chosen."""
     static = sum(
         array_bytes(array, launch) or 0
         for array in kernel.arrays
         if array.space is Space.SHARED and not array.dynamic
     )
+    total = static + (launch.dynamic_shared or 0)
     if static > gpu.max_static_shared:
-        yield f"{static} bytes of static shared memory; the limit is {gpu.max_static_shared}"
-    elif static + (launch.dynamic_shared or 0) > gpu.max_dynamic_shared:
-        total = static + (launch.dynamic_shared or 0)
-        yield f"{total} bytes of shared memory in a block; {gpu.name} allows {gpu.max_dynamic_shared}"
+        message = f"{static} bytes of static shared memory; the limit is {gpu.max_static_shared}"
+        yield Status.PROVED, message
+    elif total > gpu.max_dynamic_shared:
+        message = f"{total} bytes of shared memory in a block; {gpu.name} allows {gpu.max_dynamic_shared}"
+        if gpu.name == DEFAULT_ARCH and total <= MOST_SHARED:
+            yield Status.POSSIBLE, f"{message}: set `arch` to the target that it is built for"
+        else:
+            yield Status.PROVED, message
