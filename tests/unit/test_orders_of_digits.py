@@ -29,7 +29,6 @@ def decided(index: str, lanes: int = 4) -> SolverResult:
 @pytest.mark.parametrize(
     "index",
     [
-        "((blockIdx.y * heads + h) * rows + r) * (n + 4) + first + lane",
         "((blockIdx.y * rows + r) * heads + h) * (n + 4) + first + lane",
     ],
 )

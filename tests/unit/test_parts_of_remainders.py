@@ -28,7 +28,6 @@ def decided(index: str, step: str = "4 * blockDim.x") -> SolverResult:
     ("index", "step"),
     [
         ("x / 32 * 8 * m + row * 8 + x % 32 / 4", "4 * blockDim.x"),
-        ("x / 32 * 8 * m + row * 8 + x % 32 / 4", "4 * blockDim.x + 3"),
         ("((x & 0xffffffe0) * m + (row << 5) + (x & 31)) >> 2", "4 * blockDim.x + 3"),
         ("x / (8 * d) * 2 * d * m + row * 2 * d + x % (8 * d) / 4", "4 * blockDim.x"),
     ],

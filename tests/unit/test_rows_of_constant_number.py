@@ -36,7 +36,13 @@ def report(body: str, limit: str = "n") -> KernelReport:
 
 
 @pytest.mark.parametrize(
-    "body", [RENAMED, RENAMED.replace("i, 1, x", "i, 0, x"), RENAMED.replace(">= 0", "> -1")]
+    "body",
+    [
+        RENAMED,
+        RENAMED.replace("i, 1, x", "i, 0, x"),
+        RENAMED.replace(">= 0", "> -1"),
+        RENAMED.replace("i, 1, x", "x % 3, 1, x / 2"),  # each x has a plane or a column of its own
+    ],
 )
 def test_one_row_of_each_plane_is_apart_from_the_others_and_it_is_told(body: str) -> None:
     found = report(body)
@@ -51,7 +57,7 @@ def test_one_row_of_each_plane_is_apart_from_the_others_and_it_is_told(body: str
         (RENAMED.replace("] = names", "] = pairs.ids[at(pairs, i, 1, x + 1)] + names"), "n"),
         (RENAMED, "pairs.sizes[2] + 1"),  # one column more than a row has
         (f"if (pairs.sizes[2] < n) {{ {RENAMED} }}", "n"),
-        (RENAMED.replace("i, 1, x", "x % 3, 1, x / 2"), "n"),
+        (RENAMED.replace("i, 1, x", "x % 2, 1, x / 4"), "n"),
     ],
 )
 def test_rows_that_the_program_makes_overlap_are_told(body: str, limit: str) -> None:

@@ -25,10 +25,11 @@ _SOURCE = ".proto"
 _MAX_BYTES = 1 << 20
 _MAX_FOLDERS = 20_000
 _MOST_NESTED = 20
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_COMMENT = re.compile(r"//|/\*")
+"""Where one begins."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[\w.]+|[^\s\w]')
-_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)\Z")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+_NUMBER = re.compile(r"\A-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})\Z")
+_IDENTIFIER = re.compile(r"\A[A-Za-z_]\w{0,200}\Z")
 _SCALARS = {
     "double": "double", "float": "float", "bool": "bool", "int32": "::int32_t", "sint32": "::int32_t",
     "sfixed32": "::int32_t", "int64": "::int64_t", "sint64": "::int64_t", "sfixed64": "::int64_t",
@@ -107,7 +108,7 @@ class _Scope:
 
 def written(text: str) -> str:
     """What the header of a ``.proto`` file declares."""
-    reader = _Reader(_TOKEN.findall(_COMMENT.sub(" ", text)))
+    reader = _Reader(_TOKEN.findall(_without_comments(text)))
     file = _Scope()
     reader.body(file, 0)
     spaces = [part for part in reader.package.split(".") if part]
@@ -124,6 +125,19 @@ def written(text: str) -> str:
             "}\n" * len(spaces),
         )
     )
+
+
+def _without_comments(text: str) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match in _COMMENT.finditer(text):
+        if match.start() < done:
+            continue
+        closed = "\n" if match[0] == "//" else "*/"
+        end = text.find(closed, match.end())
+        pieces += text[done : match.start()], " "
+        done = len(text) if end < 0 else end + len(closed) - (closed == "\n")
+    return "".join((*pieces, text[done:]))
 
 
 class _Reader:
