@@ -204,11 +204,9 @@ def _ends_of(source: SourceText, line: int) -> tuple[int, int]:
 
 def _not_found(names: Sequence[str]) -> str:
     """What to tell of headers that a line needs."""
-    one = len(names) == 1
-    listed = ", ".join(map(repr, names[:_MOST_NAMED])) + (
-        f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    )
-    if one:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    listed = ", ".join(map(repr, names[:_MOST_NAMED])) + more
+    if len(names) == 1:
         told = f"header {listed} was not found, so what it declares is unknown: add its folder"
     else:
         told = f"headers {listed} were not found, so what they declare is unknown: add their folders"

@@ -21,8 +21,9 @@ _LAUNCH = re.compile(r"\b(?:cuLaunch(?:Cooperative)?Kernel|hipModuleLaunch(?:Coo
 _STRING = re.compile(r'"(\w{1,400})"')
 _MANGLED = re.compile(r"_Z(?:N\d{0,3}\w*?)?(\d{1,3})")
 _LIST = re.compile(r"\A\s?(?:\([^()]*\)\s?)?&?\s?(\w+)\s?(?:\[\s?0\s?\])?\s?\Z")
-_EXTENTS, _SHARED, _ARGUMENTS = 6, 7, 9
-"""Numbers of a launch's extents, and of the arguments that tell the bytes of shared memory and the list."""
+_BESIDE_A_NAME = re.compile(r"\A\s?(?:\([^()]*\)\s?)?&?\s?|\s|\bthis\s?->\s?")
+_GRID, _BLOCK, _SHARED, _ARGUMENTS = 1, 4, 7, 9
+"""Where in a launch its extents, the bytes of shared memory and the list of arguments stand."""
 
 
 def driver_launches(host: HostText) -> Iterator[Written]:
@@ -34,13 +35,11 @@ def driver_launches(host: HostText) -> Iterator[Written]:
         parts = [p.strip() for p in whole_arguments(host.plain[match.end() : closing])] if closing > 0 else []
         if len(parts) <= _SHARED:
             continue
-        before = named[: bisect_left(named, (match.start(), "", ""))]
-        kernel = next(
-            (name for _, variable, name in reversed(before) if variable == _variable(parts[0])), None
-        )
+        held, before = _variable(parts[0]), named[: bisect_left(named, (match.start(), "", ""))]
+        kernel = next((name for _, variable, name in reversed(before) if variable == held), None)
         if kernel is None:
             continue
-        grid, block = (f"dim3({', '.join(parts[i : i + 3])})" for i in (1, 1 + _EXTENTS // 2))
+        grid, block = (f"dim3({', '.join(parts[i : i + 3])})" for i in (_GRID, _BLOCK))
         listed = _LIST.match(parts[_ARGUMENTS]) if len(parts) > _ARGUMENTS else None
         arguments = listed_arguments(host, listed[1], match.start()) if listed is not None else []
         configuration = [grid, block, parts[_SHARED]]
@@ -58,7 +57,7 @@ def _looked_up(host: HostText) -> Iterator[tuple[int, str, str]]:
 
 
 def _variable(text: str) -> str:
-    return re.sub(r"\A\s?(?:\([^()]*\)\s?)?&?\s?|\s|\bthis\s?->\s?", "", text)
+    return _BESIDE_A_NAME.sub("", text)
 
 
 def _name(string: str) -> str:

@@ -231,10 +231,7 @@ class HostFunctions:
         found: dict[str, list[int]] = {}
         for name, references, declared_at in (each for functions in known for each in functions._written_to):
             for begin, opening, _ in self._uses.get(name, ()):
-                closing = self._host.closing(opening)
-                if closing < 0 or opening == declared_at or self._declares(begin):
-                    continue
-                arguments = whole_arguments(self._host.plain[opening + 1 : closing])
+                arguments = self._handed(begin, opening) if opening != declared_at else []
                 for text in (arguments[i].strip() for i in references if i < len(arguments)):
                     if text.isidentifier():
                         found.setdefault(text, []).append(begin)
@@ -249,10 +246,15 @@ class HostFunctions:
             if name in declared or name in _NO_FUNCTION or _PASSES_BY_VALUE.match(name):
                 continue
             for begin, opening, _ in uses:
-                closing = self._host.closing(opening)
-                if closing >= 0 and not self._declares(begin):
-                    arguments = whole_arguments(self._host.plain[opening + 1 : closing])
-                    yield from ((text, begin) for a in arguments if (text := a.strip()) in names)
+                handed = (argument.strip() for argument in self._handed(begin, opening))
+                yield from ((text, begin) for text in handed if text in names)
+
+    def _handed(self, begin: int, opening: int) -> list[str]:
+        """The arguments of what looks like a call, and is one."""
+        closing = self._host.closing(opening)
+        if closing < 0 or self._declares(begin):
+            return []
+        return whole_arguments(self._host.plain[opening + 1 : closing])
 
     @cached_property
     def _declared(self) -> frozenset[str]:

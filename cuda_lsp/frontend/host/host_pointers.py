@@ -216,16 +216,12 @@ class HostPointers:
 
     def _is_allocated(self, name: str, at: int) -> bool:
         """Whether what a function stored last, on every way, is memory that it allocates."""
-        last = self._overwritten
-        known = self._values.get(name, ()) if last is not None else ()
-        stores = [(p, value) for p, value in known if last is not None and last.surely(name, p, at)]
-        if not stores:
+        if self._overwritten is None:
             return False
-        owner = _OWNER.match(stores[-1][1])
-        given = (
-            [value for _, value in self._values.get(owner[1], ())] if owner is not None else [stores[-1][1]]
-        )
-        return bool(given) and all(_ALLOCATES.match(value) is not None for value in given)
+        sure = [v for p, v in self._values.get(name, ()) if self._overwritten.surely(name, p, at)]
+        owner = _OWNER.match(sure[-1]) if sure else None
+        given = sure[-1:] if owner is None else [value for _, value in self._values.get(owner[1], ())]
+        return bool(given) and all(map(_ALLOCATES.match, given))
 
     def _gone(self, name: str, stores: Sequence[int], at: int) -> frozenset[int]:
         """Those stores to a function's own variable that others have replaced at a place."""

@@ -64,9 +64,8 @@ class Overwritten:
 
     def before(self, name: str, stores: Sequence[int], at: int) -> frozenset[int]:
         """Those of the places behind stores to a function's variable that are replaced at a place."""
-        function = self.functions.around(at)
-        unclear = function is None or _UNCLEAR.search(self.text.plain, function.body, at) is not None
-        if function is None or unclear or self.functions.jumps(function):
+        function = self._clear_function(at)
+        if function is None:
             return frozenset()
         own = [place for place in stores if function.body < place < at and self._runs(place, function)]
         last = next((p for p in sorted(own, reverse=True) if self._surely(name, p, at)), None)
@@ -74,11 +73,17 @@ class Overwritten:
 
     def surely(self, name: str, place: int, at: int) -> bool:
         """Whether an assignment to a variable, or a field of one, is on every way to a later place."""
-        function = self.functions.around(at)
-        unclear = function is None or _UNCLEAR.search(self.text.plain, function.body, at) is not None
-        if function is None or unclear or self.functions.jumps(function):
+        function = self._clear_function(at)
+        if function is None:
             return False
         return function.body < place < at and self._runs(place, function) and self._surely(name, place, at)
+
+    def _clear_function(self, at: int) -> HostFunction | None:
+        """The function around a place, if up to there its statements run in the order of the text."""
+        function = self.functions.around(at)
+        if function is None or _UNCLEAR.search(self.text.plain, function.body, at) is not None:
+            return None
+        return None if self.functions.jumps(function) else function
 
     def _runs(self, place: int, function: HostFunction) -> bool:
         """Whether what stands at a place of a function runs where it is written, and not as a lambda."""

@@ -220,7 +220,7 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
         told = computed(apart) if told is None else told
         if told is not None:
             return SharedBuffer(first.position, told)
-    pieces = are_pieces(apart, 2 if here.casts == first.casts else 1)
+    pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
     return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
 
 
@@ -378,7 +378,7 @@ def _is_size(name: str) -> bool:
     return name.startswith(f"{_SIZE_OF}(")
 
 
-def are_pieces(apart: Polynomial, least: int) -> bool:
+def _are_pieces(apart: Polynomial, least: int) -> bool:
     """Whether sizes are between the two, products of at least so many; their signs agree.
 
     How large an element is, is none.

@@ -52,11 +52,8 @@ def switches_of_kernels(text: str) -> tuple[str, ...]:
     """Macros that take the branches in which the text's kernels stand; none: these ask for something else."""
     read, found = blanked(text), dict[str, None]()
     for kernel in _KERNEL.finditer(read):
-        asked = [list(_switch(condition)) for condition in _conditions(read, kernel.start()) if condition]
-        macros = [one[0][0] for one in asked if len(one) == 1 and one[0][1] is None]
-        if len(macros) == len(asked) and not any(
-            OF_OTHERS.search(m) or _is_changed(m, [read]) for m in macros
-        ):
+        macros = _alone_taking(_conditions(read, kernel.start()), [read])
+        if not any(map(OF_OTHERS.search, macros)):
             found.update(dict.fromkeys(macros))
     return tuple(found)[:_MOST_SWITCHES]
 
@@ -78,11 +75,16 @@ def switches_of_launches(texts: Iterable[str], names: Sequence[str]) -> tuple[st
         said = re.compile(_SAID.format(name), re.M)
         known = (text for text in read if name in text)
         asked = {tuple(filter(None, _conditions(t, m.start()))) for t in known for m in said.finditer(t)}
-        branches = [list(_switch(condition)) for condition in asked.pop()] if len(asked) == 1 else []
-        macros = [one[0][0] for one in branches if len(one) == 1 and one[0][1] is None]
-        if len(macros) == len(branches) and not any(_is_changed(macro, read) for macro in macros):
-            found.update(dict.fromkeys(macros))
+        found.update(dict.fromkeys(_alone_taking(asked.pop(), read) if len(asked) == 1 else ()))
     return tuple(found)[:_MOST_SWITCHES]
+
+
+def _alone_taking(conditions: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """The macros that conditions ask for, one each; none: one asks for more, or a text changes one itself."""
+    asked = [list(_switch(condition)) for condition in conditions if condition]
+    macros = [one[0][0] for one in asked if len(one) == 1 and one[0][1] is None]
+    alone = len(macros) == len(asked) and not any(_is_changed(macro, texts) for macro in macros)
+    return macros if alone else []
 
 
 def _is_changed(macro: str, texts: Iterable[str]) -> bool:

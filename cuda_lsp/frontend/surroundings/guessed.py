@@ -379,32 +379,21 @@ def _look_for_names(reading: Reading) -> None:
 def _take_branches(reading: Reading) -> None:
     """Macros under which texts that are read declare what kernels name."""
     first, before = reading.guessed, reading.understanding()
-    known = {switch.partition("=")[0] for switch in first.switches}
-    switches = switches_of_declarations(reading.texts(), undeclared(before.messages))
-    new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
-    if new:
-        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+    if _switch_on(reading, switches_of_declarations(reading.texts(), undeclared(before.messages))):
         _keep_with_headers(reading, before, first)
 
 
 def _take_branches_of_kernels(reading: Reading, text: str) -> None:
     """Macros under which all kernels of a text stand: without them there would be nothing to look at."""
     first, before = reading.guessed, reading.understanding()
-    known = {switch.partition("=")[0] for switch in first.switches}
-    new = tuple(switch for switch in switches_of_kernels(text) if switch not in known)
-    if new:
-        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+    if _switch_on(reading, switches_of_kernels(text)):
         _keep_with_headers(reading, before, first)
 
 
 def _take_branches_of_launches(reading: Reading, text: str) -> None:
     """Macros under which texts that are read say what launches name: without them none would compile."""
     first, before = reading.guessed, reading.understanding()
-    known = {switch.partition("=")[0] for switch in first.switches}
-    switches = switches_of_launches(reading.texts(), names_of_launches(text))
-    new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
-    if new:
-        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+    if _switch_on(reading, switches_of_launches(reading.texts(), names_of_launches(text))):
         now = reading.understanding()
         if now.unclear > before.unclear or not before.kernels <= now.kernels:
             reading.read_with(first)
@@ -418,12 +407,17 @@ def _turn_switches_on(reading: Reading) -> None:
 
 
 def _add_switches(reading: Reading) -> bool:
+    return _switch_on(reading, switches_of(reading.texts()))
+
+
+def _switch_on(reading: Reading, switches: Sequence[str]) -> bool:
+    """Read with those whose macros have no value yet; whether there is one."""
     first = reading.guessed
     known = {switch.partition("=")[0] for switch in first.switches}
-    switches = tuple(name for name in switches_of(reading.texts()) if name not in known)
-    if switches:
-        reading.read_with(evolve(first, switches=(*first.switches, *switches)))
-    return bool(switches)
+    new = tuple(switch for switch in switches if switch.partition("=")[0] not in known)
+    if new:
+        reading.read_with(evolve(first, switches=(*first.switches, *new)))
+    return bool(new)
 
 
 def _take_and_turn_on(reading: Reading) -> None:

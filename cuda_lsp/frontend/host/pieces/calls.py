@@ -102,8 +102,7 @@ def _by_name(m: Machine, function: Name, given: Sequence[Node]) -> Result:
     if made is not None and made[1].name == last:
         return objects.constructed(m, Type(name), given), None
     if this is not None and owner is not None and not given and _tells_where(owner, m.frame.unit, name):
-        of = this.value.name if isinstance(this.value, Object) else ""
-        return Nobody(f"{of}.{_CHANGEABLE.sub('', name)}()"), None
+        return _got(this.value.name if isinstance(this.value, Object) else "", name), None
     values = valued(m, given)
     if _ALLOCATES.match(name) and values:
         return _allocated(m, values[0]), None
@@ -128,6 +127,11 @@ def _tells_where(owner: HostClass, unit: Unit, name: str) -> bool:
     """Whether a member function of no arguments, whose text is elsewhere, is declared to return a pointer."""
     declared = rf"\*\s?{re.escape(name)}\(\s?\)"
     return not _NO_GETTER.match(name) and re.search(declared, objects.declared_in(owner, unit)) is not None
+
+
+def _got(object: str, getter: str, points_to: Type | None = None) -> Nobody:
+    """What a getter of an object tells, each time the same, whether it may be written to or not."""
+    return Nobody(f"{object}.{_CHANGEABLE.sub('', getter)}()", points_to)
 
 
 def _allocated(m: Machine, value: Value) -> Value:
@@ -233,8 +237,7 @@ def _of_nobody(
         return Nobody(m.fresh(f"{name}()")), None
     if not values and not of.fields and not _NO_GETTER.match(name):
         type_ = Reader(function.template).type() if function.template else None
-        getter = Nobody(f"{of.name}.{_CHANGEABLE.sub('', name)}()", m.resolved(type_) if type_ else None)
-        return getter, None
+        return _got(of.name, name, m.resolved(type_) if type_ else None), None
     lend(m, given, values)
     sizes = [size(value) for value in values]
     if (

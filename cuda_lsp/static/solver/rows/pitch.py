@@ -83,7 +83,8 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     if not _is_readable(p):
         return []
     in_global = p.pair.first.array.space is Space.GLOBAL
-    a, b = _elements(p, free)
+    vectors = _vectors(p, free)
+    a, b = vectors[:2] if vectors is not None else p.offsets
     starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS]
     stored = stored_both(p.pair, summary)
     planes = division.component(a, b, free) if starts and stored else None
@@ -98,10 +99,9 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
-def _elements(p: Problem, free: Mapping[str, Var]) -> tuple[Term, Term]:
-    """The addresses, or what they count whole vectors of."""
-    vectors = division.vectors(*p.offsets, free) if p.overlap.op is Op.EQ else None
-    return vectors[:2] if vectors is not None else p.offsets
+def _vectors(p: Problem, free: Mapping[str, Var]) -> tuple[Term, Term, int, tuple[Term, ...]] | None:
+    """What whole addresses count vectors of (``division.vectors``)."""
+    return division.vectors(*p.offsets, free) if p.overlap.op is Op.EQ else None
 
 
 def _as_a_whole(
@@ -151,7 +151,7 @@ class _Reading:
         # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
         partly = self.p.overlap.op is not Op.EQ
         sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
-        vectors = division.vectors(*self.p.offsets, self.free) if not partly else None
+        vectors = _vectors(self.p, self.free)
         if vectors is not None:  # whose elements are counted: no two threads of a row touch one vector
             one, other, count, needed = vectors
             self._divide(one, other, (count, count), 1, start)

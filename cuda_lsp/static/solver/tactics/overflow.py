@@ -27,19 +27,19 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
 
 _PROOFS = (threads.apart, digits.differ, digits.differ_in_rows, rows.apart)
-TAKEN = "32-bit indices do not overflow"
+_TAKEN = "32-bit indices do not overflow"
 
 
 def none(pair: OpenPair) -> Proved | None:
     """The pair with what such indices are where nothing overflows, proved by what reads addresses."""
-    within = in_range(pair)
+    within = _in_range(pair)
     if within is None:
         return None
     answer = first_answer(_PROOFS, evolve(pair, p=within))
-    return Proved((TAKEN, *answer.assumptions)) if isinstance(answer, Proved) else None
+    return Proved((_TAKEN, *answer.assumptions)) if isinstance(answer, Proved) else None
 
 
-def in_range(pair: OpenPair) -> Problem | None:
+def _in_range(pair: OpenPair) -> Problem | None:
     """The pair with what such indices are where nothing overflows; None: it has none, or does not matter."""
     p = pair.p
     parts = list(t.subterms(p.overlap))
