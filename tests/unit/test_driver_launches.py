@@ -30,6 +30,7 @@ LAUNCHED = "f, grid.x, grid.y, grid.z, threads, 2, 1, 0, stream, arguments, null
         (FOUND, LAUNCHED),
         (FOUND, LAUNCHED.replace("arguments", "&arguments[0]")),
         (FOUND.replace("fill", "_Z4fillPii"), LAUNCHED),
+        (FOUND.replace("fill", "_ZN5tools4fillEPii"), LAUNCHED),
         (FOUND.replace("cuModuleGetFunction(&f", "cuModuleGetFunction((CUfunction*)&f"), LAUNCHED),
         (f'cuModuleGetFunction(&f, module, "other"); {FOUND}', LAUNCHED),
         (f'{FOUND} cuModuleGetFunction(&g, module, "other");', LAUNCHED),

@@ -19,7 +19,8 @@ from cuda_lsp.frontend.host.written_launches import Written
 _LOOKED_UP = re.compile(r"\b(?:cuModuleGetFunction|cuLibraryGetKernel|hipModuleGetFunction)\s?\(")
 _LAUNCH = re.compile(r"\b(?:cuLaunch(?:Cooperative)?Kernel|hipModuleLaunch(?:Cooperative)?Kernel)\s?\(")
 _STRING = re.compile(r'"(\w{1,400})"')
-_MANGLED = re.compile(r"_Z(?:N\d{0,3}\w*?)?(\d{1,3})")
+_MANGLED = re.compile(r"_Z(N?)(?=\d)")
+_LENGTH = re.compile(r"\d{1,3}")
 _LIST = re.compile(r"\A\s?(?:\([^()]*\)\s?)?&?\s?(\w+)\s?(?:\[\s?0\s?\])?\s?\Z")
 _BESIDE_A_NAME = re.compile(r"\A\s?(?:\([^()]*\)\s?)?&?\s?|\s|\bthis\s?->\s?")
 _GRID, _BLOCK, _SHARED, _ARGUMENTS = 1, 4, 7, 9
@@ -63,7 +64,10 @@ def _variable(text: str) -> str:
 def _name(string: str) -> str:
     """A kernel's name without what the linker adds to it."""
     mangled = _MANGLED.match(string)
-    if mangled is None:
-        return string
-    name = string[mangled.end() : mangled.end() + int(mangled[1])]
+    name, at = string, mangled.end() if mangled is not None else len(string)
+    while (length := _LENGTH.match(string, at)) is not None:
+        at = length.end() + int(length[0])
+        name = string[length.end() : at]
+        if mangled is not None and not mangled[1]:
+            break  # what follows are the types of its parameters
     return name if name.isidentifier() else string
