@@ -20,6 +20,7 @@ from cuda_lsp.static import work
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from most_resident import Sizes
+from series import Series, measured
 
 # One set of generated kernels for a commit, so that whoever breaks a property is told of it, nobody else.
 # Search on: HYPOTHESIS_PROFILE=search
@@ -29,8 +30,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No process of the tests may be too large."""
+    """No process of the tests may be too large; of long series a part is run."""
     config.pluginmanager.register(Sizes(), "most resident")
+    config.pluginmanager.register(Series(measured()), "series")
 
 
 @pytest.fixture(autouse=True, scope="session")

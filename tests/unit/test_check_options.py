@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as Xml
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -209,14 +210,18 @@ def test_watching_checks_again_and_ends_with_an_interrupt(tmp_path: Path):
 # ---------------------------------------------------------------------------------------- shapes
 
 
-REPORTS = [check_text(path, path.read_text(), solver=False) for path in sorted(FIXTURES.glob("*.cu"))]
+@cache
+def reports() -> list[FileReport]:
+    return [check_text(path, path.read_text(), solver=False) for path in sorted(FIXTURES.glob("*.cu"))]
+
+
 ODD = FileReport(Path("odd\x01.cu"), errors=(ToolError("a \x00 and \ud800 in it"),))
 
 
 def test_reports_are_what_the_schema_says():
     schema = report_schema()
     Draft202012Validator.check_schema(schema)
-    written = json.loads(json.dumps(document([*REPORTS, ODD])))
+    written = json.loads(json.dumps(document([*reports(), ODD])))
     assert [error.message for error in Draft202012Validator(schema).iter_errors(written)] == []
     written["files"][0]["kernels"][0]["verdict"] = "maybe"
     assert list(Draft202012Validator(schema).iter_errors(written))
@@ -224,7 +229,7 @@ def test_reports_are_what_the_schema_says():
 
 
 def test_junit_counts_what_it_holds():
-    root = Xml.fromstring(junit([*REPORTS, ODD]))
+    root = Xml.fromstring(junit([*reports(), ODD]))
     cases = list(root.iter("testcase"))
     for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         assert int(root.get(key, "")) == sum(case.find(tag) is not None for case in cases)
@@ -238,7 +243,7 @@ def test_junit_counts_what_it_holds():
 
 
 def test_gitlab_has_a_fingerprint_for_each(tmp_path: Path):
-    rows = code_quality([*REPORTS, ODD], FIXTURES)
+    rows = code_quality([*reports(), ODD], FIXTURES)
     assert len({row["fingerprint"] for row in rows}) == len(rows) > 5
     for row in rows:
         assert set(row) == {"description", "check_name", "fingerprint", "severity", "location"}

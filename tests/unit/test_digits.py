@@ -6,7 +6,6 @@ import random
 
 import pytest
 from extract_kernels import lowered
-from thorough import sampled
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
@@ -170,7 +169,7 @@ def collides(guard: str, address: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", sampled(range(5), 3))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_colliding_address_is_proved(seed: int):
     choose = random.Random(seed)
     for _ in range(8):

@@ -11,7 +11,6 @@ from attrs import evolve
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fixture_cases import Case, cases
 from test_labelled import Labelled, checked, labelled
-from thorough import sampled
 from toolkit import needs_nvcc
 
 from cuda_lsp.config import Settings
@@ -84,7 +83,7 @@ NOT_EMULATED = {"matrices", "wraps"}
 EMULATED = sorted({c.path for c in labelled() if c.path.stem not in NOT_EMULATED})
 
 
-@pytest.mark.parametrize("path", sampled(EMULATED, 4), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EMULATED, ids=lambda path: path.stem)
 def test_labelled_kernels_behave_as_labelled(path: Path) -> None:
     text, _ = checked(path)
     labels: dict[str, Labelled] = {c.kernel: c for c in labelled() if c.path == path}

@@ -6,7 +6,6 @@ import random
 
 import pytest
 from extract_kernels import lowered
-from thorough import sampled
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
@@ -86,7 +85,7 @@ def collides(guard: str, address: str, followed: bool) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", sampled(range(4), 2))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_layout_that_collides_is_proved(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(6):

@@ -56,7 +56,9 @@ def _uses(tree: ast.Module) -> dict[str, set[str]]:
 def _patterns() -> Iterator[tuple[str, re.Pattern[Any], set[str]]]:
     """Where each is written, it, and how it is used."""
     for path in _files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if "re." not in (text := path.read_text(encoding="utf-8")):
+            continue
+        tree = ast.parse(text)
         uses, named = _uses(tree), dict[int, str]()
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
