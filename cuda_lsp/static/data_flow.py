@@ -228,6 +228,26 @@ class DataFlow:
         data = [self.arrays_in(x.address) for x in (a, b)]
         return bool(self.cells) and not any(isinstance(x.element, Int) for arrays in data for x in arrays)
 
+    def through_memory(self, sources: frozenset[Source]) -> frozenset[Source]:
+        """The sources, shared arrays with what is stored in them and what chooses among that."""
+        found, pending = set[Source](), set(sources)
+        while pending:
+            source = pending.pop()
+            found.add(source)
+            if isinstance(source, Array) and source.space is Space.SHARED:
+                pending |= self.known.get(source, _NOTHING) | self._choosing.get(source, _NOTHING)
+                pending -= found
+        return frozenset(found)
+
+    @cached_property
+    def _choosing(self) -> dict[Array, frozenset[Source]]:
+        """What is around stores to arrays, and says which element each is of."""
+        found: dict[Array, frozenset[Source]] = {}
+        for a in self.accesses:
+            for array in a.arrays if a.mode.writes else ():
+                found[array] = found.get(array, _NOTHING) | a.address | a.guard
+        return found
+
     def arrays_in(self, sources: frozenset[Source], known: Sources | None = None) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them (as ``known``)."""
         known = self.known if known is None else known
@@ -261,7 +281,10 @@ def data_flow(kernel: ir.Kernel) -> DataFlow:
 def _values(
     flow: DataFlow, table: Sources, of: Callable[[Expr], frozenset[Source]], *, choices: bool = True
 ) -> None:
-    """``choices``: what decides which of several values a variable has, and how often it changed, too."""
+    """``choices``: what decides which of several values a variable has, and how often it changed, too.
+
+    Of a thread's own array that is who chooses between its stores, and which element one is of.
+    """
     rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)} if choices else {}
     ways = _ways(flow) if choices else {}
     changed = True
@@ -272,6 +295,9 @@ def _values(
                 stored = (s.value,) if isinstance(s, ir.Store) else s.operands
                 kept = [a for a in flow.slice.roots(s.pointer) if a.space in (Space.SHARED, Space.LOCAL)]
                 changed |= any(_grow(table, a, of(e)) for a in kept for e in stored)
+                own = [a for a in kept if a.space is Space.LOCAL and choices]
+                chosen = (s.pointer, *ways.get(id(s), ()))
+                changed |= any(_grow(table, a, of(e)) for a in own for e in chosen)
             if isinstance(s, ir.Assign):
                 found = of(s.value)
                 loop = rounds.get(id(s))
@@ -280,37 +306,46 @@ def _values(
                 found |= frozenset(x for e in ways.get(id(s), ()) for x in of(e))
                 changed |= _grow(table, s.var, found)
             elif isinstance(s, ir.Load | ir.Atomic) and s.var is not None:
-                changed |= _grow(table, s.var, _loaded(flow, table, s.pointer))
+                changed |= _grow(table, s.var, _loaded(flow, table, s.pointer, of))
 
 
 def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
-    """For assignments to variables that have several: the conditions that choose between them."""
-    around: dict[int, list[tuple[Stmt, tuple[Expr, ...]]]] = {}
+    """For assignments to variables that have several, and stores to a thread's own array: the conditions
+    that choose between them."""
+    around: dict[int | Array, list[tuple[Stmt, tuple[Expr, ...]]]] = {}
 
-    def visit(statements: Sequence[Stmt], conditions: tuple[Expr, ...]) -> None:
+    def visit(statements: Sequence[Stmt], conditions: tuple[Expr, ...], loops: tuple[Expr, ...]) -> None:
         for s in statements:
             var = assigned(s)
             if var is not None:
                 around.setdefault(var.id, []).append((s, conditions))
+            if isinstance(s, ir.Store | ir.Atomic):
+                for array in flow.slice.roots(s.pointer):
+                    if array.space is Space.LOCAL:
+                        around.setdefault(array, []).append((s, (*conditions, *loops)))
             more = (*conditions, s.condition) if isinstance(s, ir.If) else conditions
+            rounds = (*loops, s.condition) if isinstance(s, ir.Loop) else loops
             for part in children(s):
-                visit(part, more)
+                visit(part, more, rounds)
 
-    visit(flow.slice.kernel.body, ())
+    visit(flow.slice.kernel.body, (), ())
     found: dict[int, tuple[Expr, ...]] = {}
     for assignments in around.values():
         common = {id(e) for e in assignments[0][1]}
         for _, conditions in assignments[1:]:
             common &= {id(e) for e in conditions}
         for s, conditions in assignments:
-            found[id(s)] = tuple(e for e in conditions if id(e) not in common)
+            found[id(s)] = (*found.get(id(s), ()), *(e for e in conditions if id(e) not in common))
     return found
 
 
-def _loaded(flow: DataFlow, table: Sources, pointer: Expr) -> frozenset[Source]:
+def _loaded(
+    flow: DataFlow, table: Sources, pointer: Expr, of: Callable[[Expr], frozenset[Source]]
+) -> frozenset[Source]:
     found: set[Source] = set()
     for array in flow.slice.roots(pointer):
-        found |= table.get(array, _NOTHING) if array.space is Space.LOCAL else {array}
+        own = array.space is Space.LOCAL
+        found |= table.get(array, _NOTHING) | of(pointer) if own else {array}
     return frozenset(found)
 
 

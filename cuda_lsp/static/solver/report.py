@@ -16,6 +16,7 @@ from attrs import evolve
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
 from cuda_lsp.static import budgets
+from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -192,6 +193,8 @@ def _diagnosis(
         # Addresses that are products may meet only because the model chose the factors.
         # So may those that need nothing of memory: then it is the parameters that decide.
         needed = () if meant and data and is_linear(p.overlap) else condition_of(p, facts, query, arguments)
+        if doubt is not None and not meant and not needed:
+            needed = _through_memory(p, query, arguments)
         doubt = _launch_doubt(p, facts, query, needed, arguments)
         if doubt is None:
             conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
@@ -321,6 +324,15 @@ def _happens_anyway(
     with suppress(NeedsData, TooLong):
         return not query.summary.locks and replayed(p, threads, arguments, query)[0] is not None
     return False
+
+
+def _through_memory(p: Problem, query: Query, arguments: Mapping[str, int]) -> Conditions:
+    """The arguments by which memory of the kernel's own led both threads there, which the formula has not."""
+    flow = data_flow(query.kernel)
+    places = [x for access in (p.pair.first, p.pair.second) for x in flow.at(access.site.range)]
+    sources = flow.through_memory(frozenset(source for x in places for source in x.address | x.guard))
+    named = [v.name for v in query.kernel.params if v in sources and v.name in arguments]
+    return (c.Example(tuple((name, arguments[name]) for name in named)),) if named else ()
 
 
 def _left_out(p: Problem, query: Query, arguments: Mapping[str, int]) -> bool:
