@@ -5,7 +5,7 @@ of a whole run's JUnit report), so that whoever adds cases need not think of it:
 than ``ALLOWED`` seconds each n-th case is run, the others are marked ``thorough``. A function with one or two
 cases is no series; what is to be held whole, as labelled verdicts are, is named in ``WHOLE``.
 
-    pytest tests/unit -n 2 --dist loadgroup -m '' --junitxml=all.xml && python tests/series.py all.xml
+    pytest tests -n 2 --dist loadgroup -m '' --junitxml=all.xml && python tests/series.py all.xml
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -40,9 +41,10 @@ class Series:
         for item in items:
             series[f"{item.path.stem}::{getattr(item, 'originalname', item.name)}"].append(item)
         for name, cases in series.items():
-            every = math.ceil(len(cases) * self._seconds.get(name, 0) / ALLOWED)
+            every = min(len(cases), math.ceil(len(cases) * self._seconds.get(name, 0) / ALLOWED))
             for number, case in enumerate(cases):
-                if len(cases) > 2 and every > 1 and number % every:
+                # Of several functions with the same three clients each client is run by some.
+                if len(cases) > 2 and every > 1 and number % every != crc32(name.encode()) % every:
                     case.add_marker(pytest.mark.thorough)
 
 
