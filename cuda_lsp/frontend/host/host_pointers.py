@@ -38,9 +38,12 @@ _DECLARATOR = re.compile(
 _ASSIGNED = re.compile(
     rf"(?<![\w.>*&])({_NAME}(?:\s?(?:\.|->)\s?\w+|\[\w+\]){{0,6}})\s?=(?!=)\s?([^;{{}}]{{1,200}});"
 )
+_CHAINED = re.compile(r"(?<=[\w\]])\s?=(?!=)\s?(?=[\w:*&(])")
 _MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
 _LESSENED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:/|>>)=")
 _LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
+_ALLOCATING = re.compile(r"\w{0,40}[Aa]lloc\w{0,40}\s?(?:<[^<>()]{0,100}>\s?)?\Z")
+_LONGEST_NAME = 200
 _LENDING = re.compile(rf"\A[\w:]{{1,100}}(?:<[^<>]*>)?\s?\((?:[^()&]*,)?\s?&\s?({_NAME})\s?(?:,[^()]*)?\)\Z")
 _OWN = re.compile(rf"\A{_NAME}\(\)\Z")
 _WORD = re.compile(_NAME)
@@ -62,6 +65,13 @@ _MOST_ELEMENTS = 32
 _ELEMENT = re.compile(r"\[(\w+)\]\Z")
 _LOOP = re.compile(r"\bfor\s?\([^;{}]{0,400};[^;{}]{0,400};([^;{}]{0,400})\)\s?\Z")
 _LONGEST_HEADER = 400
+_REFERENCE = re.compile(
+    rf"\*\s?(?:const\s?)?&\s?({_NAME})\s?=\s?({_NAME})\s?;|\*\s?\*\s?({_NAME})\s?=\s?&\s?({_NAME})\s?;"
+)
+_VIEW = re.compile(
+    rf"\A({_NAME})\s?(?:\.|->)\s?(?:(?P<part>narrow|slice|select)|(?P<copy>contiguous|reshape|flatten|to)"
+    r"|view|view_as|squeeze|unsqueeze|expand|expand_as|transpose|permute|t|detach)\s?\("
+)
 _SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
 
 
@@ -111,7 +121,8 @@ class HostPointers:
         for match in _ASSIGNED.finditer(plain):
             inside = bisect_right(begins, match.start()) - 1
             if inside < 0 or spans[inside][1] <= match.start():
-                values.setdefault(match[1].replace(" ", ""), []).append((match.end(), match[2]))
+                for name, value in _assigned(match[1], match[2]):
+                    values.setdefault(name, []).append((match.end(), value))
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
         self._typed = {(match[2], match[1]) for match in _DECLARED_AS.finditer(plain)}
@@ -127,6 +138,10 @@ class HostPointers:
         for match in _TYPED.finditer(plain):
             self._types.setdefault(match[2], set()).add(match[1])
         self._swapped = _places_of(_SWAPPED, plain)
+        for match in _SWAPPED.finditer(plain):
+            for name, other in (match.groups(), match.groups()[::-1]):
+                self._values.setdefault(name, []).append((match.end(), other))
+        self._lead_on(plain)
         for name, place, value in listed_pointers(text, functions):
             self._values.setdefault(name, []).append((place, value))
         self._filled = list(self._called.filled())
@@ -144,6 +159,16 @@ class HostPointers:
         self._lent = _places_of(_LENT, plain, sorted({*lists, *(store.lent for store in self._filled)}))
         self._cursors = Cursors(text, self._moved)
         self._overwritten = Overwritten(text, functions, self._changes)
+
+    def _lead_on(self, plain: str) -> None:
+        """What is stored through a reference (``T*& r = p; r = q;``), or a pointer (``T** r = &p; *r = q;``),
+        to a variable is one of its values."""
+        for match in _REFERENCE.finditer(plain):
+            begin, end, name = match.end(), self._braces.end(match.end()), match[1] or match[3]
+            stored = [(p, value) for p, value in self._values.get(name, ()) if begin < p <= end]
+            through = re.compile(rf"(?<=[;{{}}])\s?\*\s?{name}\s?=(?!=)\s?([^;{{}}]{{1,200}});")
+            stored += [(m.end(), m[1]) for m in through.finditer(plain, begin, end)] if match[3] else []
+            self._values.setdefault(match[2] or match[4], []).extend(stored)
 
     def held(self, name: str, at: int, cursors: bool = True) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it.
@@ -169,7 +194,7 @@ class HostPointers:
         if name in self._named:
             return Held((self._named[name],))
         if name.endswith("()"):
-            told = [value for value in self._called.returned(name) if value != name]
+            told = [value for value in self._called.returned(name) if value != name] or self._viewed(name, at)
             return Held(tuple(told)) if told else None
         scope = self._scope(name, at)
         first, last = self._in_function(scope, at)
@@ -178,13 +203,13 @@ class HostPointers:
         own = [(p, value) for p, value in own if p < at or not self._is_of_a_round(name, at, p)]
         gone = self._gone(name, [p for p, _ in own], at)
         own = [(p, value) for p, value in own if p not in gone]
+        own, lent = self._lent_beside(name, own, scope, at)
         found = {value: p for p, value in own if p > at or self._text.may_come_to(p, at)}
         found = found or dict.fromkeys(self._of_record(name, at), at)
         found = found or dict.fromkeys(self._of_element(name, at, scope), at)
-        root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
-        if (not found or _within(self._lent.get(root), scope)) and self._elsewhere is not None:
+        if (not found or (lent and not own)) and self._elsewhere is not None:
             found = dict.fromkeys(self._elsewhere.values(name, at), at)
-        elif _within(self._lent.get(root), scope):
+        elif lent and not own:
             return None
         found = {made: p for value, p in found.items() for made in self._returned(value)}
         stood = self._stood(name, at, at) if cursors else None
@@ -194,12 +219,25 @@ class HostPointers:
             return None
         if cursors:
             found = {self._as_stood(value, p, at): p for value, p in found.items()}
-        several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
+        several = (*found, "") if lent or _within(self._swapped.get(name), scope) else tuple(found)
         named = [(word, p) for value, p in found.items() for word in _WORD.findall(value)]
         changes = [(word, place) for word, p in named for place in self._changes(word, p, at)]
         moved = _within(self._moved.get(name), scope)
         lessened = not moved and all(place in self._lessened.get(word, ()) for word, place in changes)
         return Held(several, bool(changes) or moved, bool(changes) and lessened)
+
+    def _viewed(self, getter: str, at: int) -> Sequence[str]:
+        """Where a tensor's elements are that was made of another: ``y.data()`` of ``y = x.view(n)``.
+
+        "": or elsewhere, as of ``y = x.contiguous()``.
+        """
+        name, dot, rest = getter.partition(".")
+        made = self.once_held(name, at) if dot and name.isidentifier() else None
+        view = _VIEW.match(made) if made is not None else None
+        if view is None or view[1] == name:
+            return ()
+        whole = f"{view[1]}.{rest}"
+        return (f"{whole} + {MOVED}",) if view["part"] else (whole, "") if view["copy"] else (whole,)
 
     def _has_own_pointers(self, name: str, at: int) -> bool:
         """Whether a record, which may be another one's copy, has been given all its pointers anew.
@@ -230,6 +268,35 @@ class HostPointers:
         if len(stores) < 2 or not local or self._overwritten is None:
             return frozenset()
         return self._overwritten.before(name, stores, at)
+
+    def _lent_beside(
+        self, name: str, stores: Sequence[tuple[int, str]], scope: tuple[int, int], at: int
+    ) -> tuple[Sequence[tuple[int, str]], bool]:
+        """Of stores to a variable those that no allocation has replaced since (``cudaMalloc(&p, n)``), and
+        whether it may hold what somebody stored to whom it was lent.
+
+        Of a variable that is lent at all, and not a function's own, and of fields no store is told.
+        """
+        root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
+        if not _within(self._lent.get(root), scope):
+            return stores, False
+        function = self._functions.around(at)
+        local = is_local(self._declared.get(name, ()), function, at)
+        passed = function is not None and any(name == own for own, _ in function.parameters)
+        if root != name or not (local or passed) or self._overwritten is None:
+            return (), True
+        lends = [p for p in _those_within(self._lent[name], scope) if self._text.may_come_to(p, at)]
+        made = [
+            p for p in lends if p < at and self._allocates_at(p) and self._overwritten.surely_called(p, at)
+        ]
+        kept = [(p, value) for p, value in stores if not any(p < lend for lend in made)]
+        sure = [p for p, _ in kept if self._overwritten.surely(name, p, at)]
+        return kept, not sure or any(max(sure) < lend for lend in lends)
+
+    def _allocates_at(self, lent: int) -> bool:
+        """Whether a variable is lent there to who allocates memory for it."""
+        head = self._plain[max(0, lent - _LONGEST_NAME) : lent]
+        return self._plain[lent] == "(" and _ALLOCATING.search(head) is not None
 
     def _stood(self, name: str, place: int, at: int) -> str | None:
         """Where a local cursor stood at a place, in words that mean the same at ``at``."""
@@ -497,6 +564,13 @@ def _declarators(text: str) -> Iterator[tuple[str, str | None]]:
         match = _DECLARATOR.match(part.strip())
         if match is not None:
             yield match[1], match[2] or match[3]
+
+
+def _assigned(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """What an assignment gives to whom: of ``a = b = c`` both the last."""
+    *others, last = _CHAINED.split(value)
+    for target in (name, *others):
+        yield target.replace(" ", ""), last
 
 
 def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:

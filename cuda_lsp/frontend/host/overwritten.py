@@ -34,6 +34,8 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _IF = re.compile(r"\bif\s?\Z")
 _ALONE = re.compile(r"\s?if\s?\(")
 _CALLEE = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?\Z")
+_MAYBE = re.compile(r"[)?]|&&|\|\||\b(?:else|case|do)\b")
+"""Before a call that stands in no other's arguments and no condition, and may not be run."""
 _STORED = r"(?<![\w.]){}\s?(?:\[[^\[\]]*\]\s?|(?:\.|->)\s?\w+\s?)*(?:[-+*/%&|^]|<<|>>)?=(?!=)"
 _STEPPED = r"(?:\+\+|--|(?<!&)&)\s?{0}\b|(?<![\w.]){0}\s?(?:\[[^\[\]]*\]\s?)*(?:\+\+|--)"
 _LONGEST = 300
@@ -77,6 +79,15 @@ class Overwritten:
         if function is None:
             return False
         return function.body < place < at and self._runs(place, function) and self._surely(name, place, at)
+
+    def surely_called(self, place: int, at: int) -> bool:
+        """Whether a call, whose arguments a place is among, is on every way to a later one."""
+        function = self._clear_function(at)
+        if function is None or not (function.body < place < at and self._runs(place, function)):
+            return False
+        begin = self._begin(place)
+        whole = _MAYBE.search(self.text.plain, begin, place) is None
+        return whole and self._alone(begin) and self._encloses(self.text.braces.begin(place), at)
 
     def _clear_function(self, at: int) -> HostFunction | None:
         """The function around a place, if up to there its statements run in the order of the text."""

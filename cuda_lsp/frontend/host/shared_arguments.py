@@ -157,11 +157,14 @@ def shared_buffers(
             found[position] = SharedBuffer(first.position, 0)
         elif first is not here:
             found[position] = _behind(here, first, computed)
-    for position, chosen in several.items():
-        # What a variable may be said to hold by chance, as one that changes places with another, is left out.
-        for base in dict.fromkeys(parts[0] for c in chosen if (parts := parts_of_pointer(c)) is not None):
+    leads = {position: _led_to(chosen, held) for position, chosen in several.items()}
+    own = {begin.position: base for base, begin in begun.items()}
+    for position, bases in leads.items():
+        for base in bases:
             first = begun[base].position if base in begun else position
-            if first != position and not several.get(first):
+            # Who changes places with another holds what that held.
+            turns = own.get(position) in leads.get(first, ())
+            if first != position and not turns:
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     for position, first in _cut_alike(several):
         found.setdefault(position, SharedBuffer(first, None))
@@ -171,6 +174,19 @@ def shared_buffers(
     for first, position in itertools.combinations(sorted(tables), 2):
         if tables[first] & tables[position]:
             found.setdefault(position, SharedBuffer(first, None, pieces=True))
+    return found
+
+
+def _led_to(chosen: Sequence[str], held: Callable[[str], Held | None]) -> Sequence[str]:
+    """The buffers that one of several places may be in, those of the variables that they begin with too."""
+    found: list[str] = []
+    pending = list(chosen)
+    while pending and len(found) < _MOST_STEPS:
+        parts = parts_of_pointer(pending.pop(0))
+        if parts is not None and parts[0] not in found:
+            found.append(parts[0])
+            known = held(parts[0])
+            pending += [c for value in known.values for c in choices(value)] if known is not None else []
     return found
 
 
