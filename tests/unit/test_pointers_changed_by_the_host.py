@@ -68,8 +68,15 @@ def test_what_may_hold_the_other_one_is_not_cleared(host: str) -> None:
     assert kernel(host).verdict is not Verdict.RACE_FREE
 
 
-def test_a_view_is_where_its_tensor_is() -> None:
-    host = TENSOR + "void f(Tensor x, int n) { auto y = x.view(n); k<<<n, 64>>>(x.data(), y.data()); }"
+@pytest.mark.parametrize(
+    "host",
+    [
+        TENSOR + "void f(Tensor x, int n) { auto y = x.view(n); k<<<n, 64>>>(x.data(), y.data()); }",
+        TENSOR + "void f(Tensor& x, int n) { auto& y = x; k<<<n, 64>>>(x.data(), y.data()); }",
+        f"void f(float* d, int n) {{ auto g = [&](float* a, float* b) {{ {LAUNCH} }}; g(d, d); }}",
+    ],
+)
+def test_a_view_is_where_its_tensor_is_and_a_lambdas_parameter_what_is_passed(host: str) -> None:
     assert kernel(host).verdict is Verdict.RACY
 
 

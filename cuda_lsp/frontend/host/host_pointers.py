@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
 from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
+from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.overwritten import Overwritten, is_local
 from cuda_lsp.frontend.host.pointer_lists import listed_pointers
 from cuda_lsp.frontend.host.record_writes import writes_to_record
@@ -68,6 +69,7 @@ _LONGEST_HEADER = 400
 _REFERENCE = re.compile(
     rf"\*\s?(?:const\s?)?&\s?({_NAME})\s?=\s?({_NAME})\s?;|\*\s?\*\s?({_NAME})\s?=\s?&\s?({_NAME})\s?;"
 )
+_RENAMED = re.compile(rf"[\w>]\s?[&*]\s?({_NAME})\s?=\s?({_NAME})\s?;")
 _VIEW = re.compile(
     rf"\A({_NAME})\s?(?:\.|->)\s?(?:(?P<part>narrow|slice|select)|(?P<copy>contiguous|reshape|flatten|to)"
     r"|view|view_as|squeeze|unsqueeze|expand|expand_as|transpose|permute|t|detach)\s?\("
@@ -125,6 +127,7 @@ class HostPointers:
                     values.setdefault(name, []).append((match.end(), value))
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
+        self._renamed = {(match[1], match[2]) for match in _RENAMED.finditer(plain)}
         self._typed = {(match[2], match[1]) for match in _DECLARED_AS.finditer(plain)}
         self._moved = _places_of(_MOVED, plain)
         self._lessened = _places_of(_LESSENED, plain)
@@ -142,6 +145,7 @@ class HostPointers:
             for name, other in (match.groups(), match.groups()[::-1]):
                 self._values.setdefault(name, []).append((match.end(), other))
         self._lead_on(plain)
+        self._pass_to_lambdas()
         for name, place, value in listed_pointers(text, functions):
             self._values.setdefault(name, []).append((place, value))
         self._filled = list(self._called.filled())
@@ -169,6 +173,25 @@ class HostPointers:
             through = re.compile(rf"(?<=[;{{}}])\s?\*\s?{name}\s?=(?!=)\s?([^;{{}}]{{1,200}});")
             stored += [(m.end(), m[1]) for m in through.finditer(plain, begin, end)] if match[3] else []
             self._values.setdefault(match[2] or match[4], []).extend(stored)
+
+    def _pass_to_lambdas(self) -> None:
+        """What a lambda with a name is called with, its parameters hold; not those that hide other names."""
+        for function in itertools.chain.from_iterable(lambdas_of(self._text).values()):
+            around = self._functions.around(function.begin)
+            if around is None:
+                continue
+            called = re.compile(rf"(?<![\w.>:]){function.name}\s?\(")
+            hidden = {own for own, _ in around.parameters}
+            for call in called.finditer(self._plain, function.end, around.end):
+                closing = self._text.closing(call.end() - 1)
+                passed = split_arguments(self._plain[call.end() : closing]) if closing > 0 else []
+                for (name, _), value in zip(function.parameters, passed, strict=False):
+                    if name not in hidden and not _within(self._shadowed(name), (0, function.begin)):
+                        self._values.setdefault(name, []).append((function.body + 1, value.strip()))
+
+    def _shadowed(self, name: str) -> Sequence[int]:
+        """Where variables of this name are declared."""
+        return sorted(begin for begin, _ in self._declared.get(name, ()))
 
     def held(self, name: str, at: int, cursors: bool = True) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it.
@@ -233,6 +256,8 @@ class HostPointers:
         """
         name, dot, rest = getter.partition(".")
         made = self.once_held(name, at) if dot and name.isidentifier() else None
+        if made is not None and (name, made) in self._renamed:
+            return (f"{made}.{rest}",)
         view = _VIEW.match(made) if made is not None else None
         if view is None or view[1] == name:
             return ()
