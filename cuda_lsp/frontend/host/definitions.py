@@ -58,6 +58,8 @@ _CHANGED = re.compile(
     r"(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:\+\+|--)"
     r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)|&\s?\w+\s?=\s?(\w+)\s?(?=[;,])"
 )
+_HANDED_OVER = re.compile(r"\b(?:swap|tie|exchange)\s?\(\s?([^()]{1,200})\)")
+_NAMED = re.compile(r"[A-Za-z_]\w*")
 _POINTERS = re.compile(r"\bvoid\s?\*\s?(\w+)\s?\[[^\[\]]{0,40}\]\s?=?\s?\{([^{}]{0,2000})\}")
 NOTHING_SAID = "dim3()"
 """The value of ``dim3 block;``."""
@@ -167,6 +169,9 @@ def writes_of(plain: str) -> dict[str, list[Write]]:
         if match[3] and any(begin < match.start() < end for begin, end in lists):
             continue  # for a launch to read
         for name in filter(None, match.groups()):
+            found.setdefault(name, []).append(Write(match.start()))
+    for match in _HANDED_OVER.finditer(plain):  # by reference, by the standard library
+        for name in _NAMED.findall(match[1]):
             found.setdefault(name, []).append(Write(match.start()))
     for writes in found.values():
         writes.sort(key=lambda write: write.position)

@@ -27,6 +27,7 @@ from cuda_lsp.frontend.host.text import FURTHEST, HostText
 _UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
 _STATIC = re.compile(r"\bstatic\b")
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b")
+_CLASS = re.compile(r"\b(?:struct|class)\s[^;{}()]{0,400}\Z")
 _REST_OF_NAME = re.compile(r"\s?\w*")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _MOST_WRITES = 256
@@ -148,7 +149,7 @@ class Reaching:
             return None
         value = Reached(definition.text, definition.position, definition)
         others = self._others(name, definition)
-        if others is None:
+        if others is None or self._is_set_from_outside(name, definition):
             return None
         runs = self._given.taken.runs
         concerning = [w for w in others if (axis is None or w.axis in (None, axis)) and runs(w.position)]
@@ -170,6 +171,15 @@ class Reaching:
                 break
         later = len(concerning) > len(passed) or elsewhere
         return value if not later or self.functions.runs_once(value.position, before) else None
+
+    def _is_set_from_outside(self, name: str, definition: Definition) -> bool:
+        """Whether it is a class's variable to which somebody stores by an object (``c.threads = 64``)."""
+        brace = self._braces.begin(definition.position)
+        head = self._plain[max(0, brace - FURTHEST) : brace]
+        if brace < 0 or _CLASS.search(head) is None or _CONSTANT.search(self.words_of(definition)):
+            return False
+        stored = re.compile(rf"(?:\.|->)\s?{re.escape(name)}\s?(?:\.\s?[xyz]\s?)?(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+        return any(stored.search(file.text.plain) for file in (self, *self._included))
 
     def keeps(self, name: str, begin: int, end: int) -> bool:
         """Whether a variable has one value at two places, the second always reached from the first."""

@@ -29,7 +29,7 @@ _MOST_EXAMPLES = 2
 _LARGE = 1 << 20
 _ONE_SIZE = (
     4096, 1024, 256, 128, 64, 32, 2048, 3072, 8192, 6144, 16384, 12288, 32768, 24576, 4, 8, 2, 16, 0,
-    49152, 65536, 40960, 98304, 81920, 131072,
+    1, 3, 5, 6, 7, 49152, 65536, 40960, 98304, 81920, 131072,
 )  # fmt: skip
 """Large ones last: for sites that ask how often a block goes over a row (``if (rounds == 12) k<<<…>>>``)."""
 _SEVERAL_SIZES = (
@@ -124,8 +124,8 @@ class _Site:
             if block is not None:
                 found.setdefault(block, chosen)
             if len(found) - (_ALONE in found) == _MOST_EXAMPLES:
-                found.pop(_ALONE, None)  # of which threads meet nobody
                 break
+        found.pop(_ALONE, None)  # of which threads meet nobody: that tells nothing of other sizes
         return [
             evolve(self._of(block, chosen), instance=self._instance(Given(chosen)))
             for block, chosen in itertools.islice(found.items(), _MOST_EXAMPLES)
