@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from attrs import evolve, field, frozen
 
@@ -152,12 +152,14 @@ class Passed:
     """What launches pass of a kernel's parameters that belongs together.
 
     ``shared``: pointers into an earlier one's buffer. ``one_buffer``: places that may point to one.
+    ``told``: of records, by parameter, the fields of which every launch's text tells what they hold.
     ``computed``: integers that every launch computes from others. ``cluster``: blocks of a cluster, as the
     kernel's own attribute says.
     """
 
     shared: Mapping[str, SharedBuffer] = field(factory=dict[str, SharedBuffer])
     one_buffer: tuple[tuple[PassedPlace, PassedPlace], ...] = ()
+    told: Mapping[str, Set[str]] = field(factory=dict[str, Set[str]])
     computed: Mapping[str, Formula] = field(factory=dict[str, Formula])
     cluster: Dim3 | None = None
 
@@ -167,8 +169,18 @@ NOTHING_PASSED = Passed()
 
 def passed(kernel: KernelSource, sites: Sequence[LaunchSite], directive: KernelDirective | None) -> Passed:
     """What launches pass of a kernel's parameters that belongs together."""
-    buffers = _shared_arguments(kernel, sites), _one_buffer(kernel, sites)
+    buffers = _shared_arguments(kernel, sites), _one_buffer(kernel, sites), _told_fields(kernel, sites)
     return Passed(*buffers, _computed_arguments(kernel, sites, directive))
+
+
+def _told_fields(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, Set[str]]:
+    """By parameter the fields of which each launch tells what they hold; nothing where there is no launch."""
+    found: dict[str, Set[str]] = {}
+    for site in _sites_of(kernel, sites):
+        for position, name in enumerate(kernel.parameters):
+            here = {field for at, field in site.told_fields if at == position}
+            found[name] = found.get(name, here) & here
+    return found
 
 
 def _one_buffer(

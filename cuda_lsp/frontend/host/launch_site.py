@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from attrs import evolve, field, frozen
@@ -31,11 +31,12 @@ def _none_known(given: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
     return ()
 
 
-Buffers = tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer]]
+Buffers = tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer], Set[tuple[int, str]]]
+"""``shared``, ``shared_fields`` and ``told_fields`` of a launch."""
 
 
 def _no_buffers() -> Buffers:
-    return {}, {}
+    return {}, {}, frozenset()
 
 
 @frozen
@@ -45,7 +46,8 @@ class LaunchSite:
     ``extents``: arguments that are the block's extent, whatever that is: position → axis.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``buffers``: gives ``shared`` and ``shared_fields``, which take longest, and are not always asked for.
+    ``buffers``: gives ``shared``, ``shared_fields`` and ``told_fields``, which take longest, and are not
+    always asked for.
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
@@ -99,6 +101,11 @@ class LaunchSite:
         """The same of pointers in records, by position and name."""
         return self._known_buffers[1]
 
+    @property
+    def told_fields(self) -> Set[tuple[int, str]]:
+        """Fields of records of which the text tells what they hold."""
+        return self._known_buffers[2]
+
     @cached_property
     def _known_buffers(self) -> Buffers:
         return self.buffers()
@@ -124,6 +131,7 @@ class LaunchSite:
             *self.computed.items(),
             *self.computed_fields.items(),
             *self.shared_fields.items(),
+            *sorted(self.told_fields),
             *self.pointed,
             *self.types.items(),
             self.passed,

@@ -469,7 +469,7 @@ class _Reader:
             way = pieces_of(units, lambda text: constants.integer(text, at), arguments, at, extents)
             return refined(found, way) if way is not None else found
 
-        def told() -> Buffers:
+        def buffers_told() -> Buffers:
             fields = record_fields(pointers, self._file.fields, launch.arguments, at)
             every = (*launch.arguments, *(field.text for field in fields))
             found = buffers(
@@ -479,9 +479,10 @@ class _Reader:
             )
             called = as_called(constants.functions, pointers, every, at, self._comes_to)
             found = together(found, (buffers(texts, place, nobody_computes) for texts, place in called))
-            return by_field(found, fields, len(launch.arguments))
+            told = frozenset((field.position, field.name) for field in fields)
+            return *by_field(found, fields, len(launch.arguments)), told
 
-        return self._once((shared_buffers, at, *_written_as(launch)), told)
+        return self._once((shared_buffers, at, *_written_as(launch)), buffers_told)
 
     def _sums(self, launch: Written, at: int) -> Mapping[int, PassedSum]:
         file, constants = self._file, self._file.constants

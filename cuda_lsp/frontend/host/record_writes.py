@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 _NAME = r"[A-Za-z_]\w*"
 _FIELD = re.compile(rf"\s?\.\s?({_NAME})")
+_HANDED_OVER = re.compile(r"\b(?:swap|tie|exchange)\s?\([^();]*\Z")
+"""To the standard library, by reference."""
 _ELEMENT = re.compile(r"\s?\[\s?([^\[\];{}]{1,200}?)\s?\]")
 _ASSIGNED = re.compile(r"\s?=(?!=)\s?([^;{}]{1,200});")
 _OTHERWISE = re.compile(r"\s?([\[.(]|(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
@@ -24,6 +26,7 @@ def writes_to_record(plain: str, name: str, begin: int, end: int) -> Mapping[str
     found: dict[str, Write] = {}
     for use in re.compile(rf"(?<![\w.>:]){name}\b").finditer(plain, begin, end):
         changed = _CHANGED.search(plain, max(0, use.start() - 4), use.start()) is not None
+        handed = _HANDED_OVER.search(plain, max(0, use.start() - 80), use.start()) is not None
         field = _FIELD.match(plain, use.end())
         if field is None:
             if changed or not _is_launched(plain, use.start()):
@@ -38,7 +41,9 @@ def writes_to_record(plain: str, name: str, begin: int, end: int) -> Mapping[str
         which = f"{field[1]}[{element[1]}]" if element is not None and element[1].isdigit() else field[1]
         if assigned is not None and before in _STATEMENT_ENDS:
             found[which] = (assigned[1] if element is None or which != field[1] else None, use.start())
-        elif changed or other is not None:
+        elif (
+            changed or other is not None or _HANDED_OVER.search(plain, max(0, use.start() - 80), use.start())
+        ):
             found[field[1]] = (None, use.start())
         elif element is None:
             found[f"{field[1]}[]"] = (None, use.start())  # an array is lent

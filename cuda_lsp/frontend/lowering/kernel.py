@@ -377,7 +377,22 @@ def _granted(low: Lowering) -> tuple[str, ...]:
     pieces = (f"{what} point to pieces of one buffer that do not overlap"
               for what in _written_pairs(low, low.pieces))  # fmt: skip
     named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
-    return (*pieces, *_captured_apart(low), *low.kept_pointers.granted(), *named)
+    return (*pieces, *_captured_apart(low), *_fields_apart(low), *low.kept_pointers.granted(), *named)
+
+
+def _fields_apart(low: Lowering) -> Iterator[str]:
+    """Of pointers in a record of which no launch's text tells where they lead, as of a record in memory."""
+    written = written_arrays(low.out)
+    for name, told in low.launched.told.items():
+        inside = {key: array for key, array in low.arrays.items() if _is_field_of(key, name)}
+        untold = any(key.split(".")[1].partition("[")[0] not in told for key in map(str, inside))
+        apart = len({array.id for array in inside.values()}) > 1
+        if apart and untold and not written.isdisjoint({*inside.values(), None}):
+            yield f"the pointers in `{name}` point to objects of their own"
+
+
+def _is_field_of(key: object, name: str) -> bool:
+    return isinstance(key, str) and key.startswith(f"parameter {name}.")
 
 
 def _captured_apart(low: Lowering) -> Iterator[str]:
