@@ -41,9 +41,7 @@ def writes_to_record(plain: str, name: str, begin: int, end: int) -> Mapping[str
         which = f"{field[1]}[{element[1]}]" if element is not None and element[1].isdigit() else field[1]
         if assigned is not None and before in _STATEMENT_ENDS:
             found[which] = (assigned[1] if element is None or which != field[1] else None, use.start())
-        elif (
-            changed or other is not None or _HANDED_OVER.search(plain, max(0, use.start() - 80), use.start())
-        ):
+        elif changed or handed or other is not None:
             found[field[1]] = (None, use.start())
         elif element is None:
             found[f"{field[1]}[]"] = (None, use.start())  # an array is lent
