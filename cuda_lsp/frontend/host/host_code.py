@@ -38,8 +38,7 @@ _MOST_BYTES = 2 << 20  # of one file
 class HostCode:
     """A unit's host code, seen from the file ``path``. ``unit``: path and text where that is another file.
 
-    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path. ``callers``:
-    files outside of the unit that may call what launches in the file.
+    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path.
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class HostCode:
         definitions: Sequence[str] = (),
         undefined: Iterable[str] = (),
         unit: tuple[Path, str] | None = None,
-        callers: Callers = no_callers,
     ) -> None:
         self._path = path
         self._folders = folders
@@ -57,21 +55,25 @@ class HostCode:
         self._undefined = tuple(undefined)
         self._files = _Files(folders)
         self._unit = unit
-        self._callers = callers
         self._lines: tuple[tuple[str, str], ...] | None = None
         self._walked: _Walked | None = None
 
-    def launches(self, text: str, of: Set[str] | None = None) -> tuple[LaunchSite, ...]:
-        """The launches of the file when it has this text; ``of``: only of these kernels, if told."""
+    def launches(
+        self, text: str, of: Set[str] | None = None, callers: Callers = no_callers
+    ) -> tuple[LaunchSite, ...]:
+        """The launches of the file when it has this text; ``of``: only of these kernels, if told.
+
+        ``callers``: files outside of the unit that may call what launches in the file.
+        """
         if not (may_launch(text) or may_launch_by_macros(text)):
             return ()
         walked, lines = self._walk(text)
         read = self._read(walked, lines, text)
 
-        def callers(name: str) -> Iterable[HostFile]:
-            return (*walked.callers(name), *self._callers(name))
+        def calling(name: str) -> Iterable[HostFile]:
+            return (*walked.callers(name), *callers(name))
 
-        return find_launches(self._path, text, walked.constants, read, callers, of)
+        return find_launches(self._path, text, walked.constants, read, calling, of)
 
     def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
         """The launches of the unit's other files, when the file has this text."""
