@@ -39,6 +39,7 @@ class HostCode:
     """A unit's host code, seen from the file ``path``. ``unit``: path and text where that is another file.
 
     ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path.
+    ``read``: files that others have included before.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class HostCode:
         definitions: Sequence[str] = (),
         undefined: Iterable[str] = (),
         unit: tuple[Path, str] | None = None,
+        read: ReadFiles | None = None,
     ) -> None:
         self._path = path
         self._folders = folders
         self._definitions = definitions
         self._undefined = tuple(undefined)
-        self._files = _Files(folders)
+        self._files = _Files(folders, read or ReadFiles())
         self._unit = unit
         self._lines: tuple[tuple[str, str], ...] | None = None
         self._walked: _Walked | None = None
@@ -182,34 +184,51 @@ class _Walked:
         return regions(self._files.directives(path), self.states[path], len(self._files.text(path)))
 
 
-class _Files:
-    """Included files as they were when they were first asked for."""
+class ReadFiles:
+    """Included files as they were when they were first asked for, whoever includes them."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = folders
-        self._resolved: dict[tuple[Path, str], Path | None] = {}
+    def __init__(self) -> None:
         self._texts: dict[Path, str] = {}
         self._directives: dict[Path, tuple[Directive, ...]] = {}
         self._constants: dict[tuple[Path, Regions], HostConstants] = {}
 
-    def included(self, where: Path, name: str) -> Path | None:
-        return _kept(self._resolved, (where, name), lambda: resolved(where, name, self._folders))
-
     def take(self, path: Path, text: str) -> None:
+        """What a file says."""
         self._texts[path] = text
 
     def text(self, path: Path) -> str:
+        """What a file says; "" when it cannot be read."""
         return _kept(self._texts, path, lambda: _read(path))
 
     def directives(self, path: Path) -> tuple[Directive, ...]:
+        """Those of a file."""
         return _kept(self._directives, path, lambda: directives(self.text(path)))
 
     def constants(self, path: Path, read: Regions) -> HostConstants:
+        """Those of a file of which this is read."""
+
         def made() -> HostConstants:
             host = host_text(read.active(self.text(path)))
             return HostConstants(host, doubtful=read.doubtful)
 
         return _kept(self._constants, (path, read), made)
+
+
+class _Files:
+    """Files that are included, by an include path."""
+
+    def __init__(self, folders: Sequence[str], read: ReadFiles) -> None:
+        self._folders = folders
+        self._resolved: dict[tuple[Path, str], Path | None] = {}
+        self.take, self.text, self.directives, self.constants = (
+            read.take,
+            read.text,
+            read.directives,
+            read.constants,
+        )
+
+    def included(self, where: Path, name: str) -> Path | None:
+        return _kept(self._resolved, (where, name), lambda: resolved(where, name, self._folders))
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:

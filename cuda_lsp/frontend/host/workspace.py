@@ -21,7 +21,7 @@ from attrs import define, field, frozen
 from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.defined_kernels import defined_kernels
-from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
@@ -91,11 +91,12 @@ class _Now:
         self.found: dict[Path, list[_Found]] = {}
         self._codes: dict[tuple[Path, str], HostCode] = {}
         self._callers: dict[Path, HostFile] = {}
+        self._read = ReadFiles()
 
     def code(self, file: Path, text: str) -> HostCode:
         """Of a file with a text."""
         if (file, text) not in self._codes:
-            self._codes[file, text] = host_code_of(file, text)
+            self._codes[file, text] = host_code_of(file, text, self._read)
         return self._codes[file, text]
 
     def calling(self, file: Path, text: str) -> HostFile:
@@ -244,13 +245,13 @@ def _found(code: HostCode, known: _File, kernels: Set[str], callers: Callers) ->
     return _Found(frozenset(kernels), sites, called_by)
 
 
-def host_code_of(file: Path, text: str) -> HostCode:
+def host_code_of(file: Path, text: str, read: ReadFiles | None = None) -> HostCode:
     """A file's host code, with its build's flags and the headers that the project has somewhere."""
     options, _ = options_for(file, FrontendOptions())
     folders = options.include_dirs
     unfound = [name for name in mentioned(text) if resolved(file, name, folders) is None]
     folders = (*folders, *folders_of(file, unfound), str(OTHER_NAMES))
-    return HostCode(file, folders, options.defines, options.undefines())
+    return HostCode(file, folders, options.defines, options.undefines(), read=read)
 
 
 def _rings(path: Path) -> Iterator[list[Path]]:
