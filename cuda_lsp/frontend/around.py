@@ -5,7 +5,7 @@ All of it is of the disk as it was when the text's ``#include`` lines, or what i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 from attrs import evolve
@@ -120,11 +120,11 @@ class Around:
         return self._host_code(text, names).launches(text)
 
     def launches_elsewhere(
-        self, text: str, names: tuple[str, ...] | None = None
+        self, text: str, of: Set[str], names: tuple[str, ...] | None = None
     ) -> Mapping[str, tuple[LaunchSite, ...]]:
-        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        """Launches of these kernels in other files, by name: of the unit, then of the workspace."""
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        for site in self._host_code(text, names).launches_around(text):
+        for site in self._host_code(text, names).launches_around(text, of):
             found[site.kernel] = (*found.get(site.kernel, ()), site)
         read = {site.site.range.path for sites in found.values() for site in sites if site.site}
         for kernel, sites in self.outside.items():

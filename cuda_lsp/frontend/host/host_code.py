@@ -16,7 +16,12 @@ from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import find_launches, may_launch, may_launch_by_macros
+from cuda_lsp.frontend.host.launches import (
+    find_launches,
+    may_launch,
+    may_launch_by_macros,
+    may_launch_kernel,
+)
 from cuda_lsp.frontend.host.preprocessor import (
     EVERYTHING,
     Directive,
@@ -77,12 +82,13 @@ class HostCode:
 
         return find_launches(self._path, text, walked.constants, read, calling, of)
 
-    def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
-        """The launches of the unit's other files, when the file has this text."""
+    def launches_around(self, text: str, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """What the unit's other files launch of these kernels, when the file has this text."""
         walked, _ = self._walk(text)
-        if all(site.block is not None for site in walked.launches):
-            return walked.launches
-        return walked.launches_with(self.file(text))
+        found = walked.launches(of)
+        if all(site.block is not None for site in found):
+            return found
+        return walked.launches_with(self.file(text), of)
 
     def file(self, text: str) -> HostFile:
         """The file, when it has this text."""
@@ -131,34 +137,40 @@ class _Walked:
         self._files = known
         self.states = states
         self._others = [path for path in states if path != looked_at][:_MOST_FILES]
+        self._sites: dict[str, tuple[LaunchSite, ...]] = {}  # by kernel
 
     @cached_property
     def constants(self) -> tuple[HostConstants, ...]:
         """Of the other files."""
         return tuple(self._files.constants(path, self._regions(path)) for path in self._others)
 
-    @cached_property
-    def launches(self) -> tuple[LaunchSite, ...]:
-        """Of the other files."""
-        return tuple(
-            site for path in self._launching for site in self._launches(path, self.callers, self.constants)
-        )
+    def launches(self, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """What the other files launch of these kernels; of one that is asked for again it is known."""
+        new = frozenset(of - self._sites.keys())
+        found = tuple(site for path in self._launching for site in self._launched(path, new)) if new else ()
+        self._sites |= {kernel: tuple(site for site in found if site.kernel == kernel) for kernel in new}
+        return tuple(site for kernel in sorted(of) for site in self._sites[kernel])
 
-    def launches_with(self, here: HostFile) -> tuple[LaunchSite, ...]:
-        """Of the other files, with the constants and the calls of the one that is looked at."""
+    def _launched(self, path: Path, of: Set[str]) -> tuple[LaunchSite, ...]:
+        return self._launches(path, self.callers, self.constants, of)
+
+    def launches_with(self, here: HostFile, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """The same with the constants and the calls of the file that is looked at."""
 
         def callers(name: str) -> Iterable[HostFile]:
             return (here, *self.callers(name))
 
-        headers = (*self.constants, here.constants)
-        unknown = {site.site.range.path for site in self.launches if site.block is None and site.site}
-        settled = (s for s in self.launches if s.site is None or s.site.range.path not in unknown)
-        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers)))
+        headers, found = (*self.constants, here.constants), self.launches(of)
+        unknown = dict.fromkeys(site.site.range.path for site in found if site.block is None and site.site)
+        settled = (s for s in found if s.site is None or s.site.range.path not in unknown)
+        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers, of)))
 
     def _launches(
-        self, path: Path, callers: Callers, headers: Sequence[HostConstants]
+        self, path: Path, callers: Callers, headers: Sequence[HostConstants], of: Set[str]
     ) -> tuple[LaunchSite, ...]:
-        return find_launches(path, self._files.text(path), headers, self._regions(path), callers)
+        text = self._files.text(path)
+        named = {kernel for kernel in of if may_launch_kernel(text, kernel)}
+        return find_launches(path, text, headers, self._regions(path), callers, named) if named else ()
 
     def callers(self, name: str) -> Iterable[HostFile]:
         """Those of the other files that may call a function."""

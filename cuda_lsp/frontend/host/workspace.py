@@ -24,7 +24,7 @@ from cuda_lsp.frontend.host.defined_kernels import defined_kernels
 from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
+from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros, may_launch_kernel
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -76,12 +76,8 @@ class _File:
         return may_launch(self.text)
 
     def may_launch(self, kernel: str) -> bool:
-        """Whether the text names the kernel, or puts names together; by a macro of a header: hands it on."""
-        if self._launches:
-            return kernel in self.text or "##" in self.text
-        return (
-            kernel in self.text and re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
-        )
+        """Whether the text may launch this kernel."""
+        return may_launch_kernel(self.text, kernel, self._launches)
 
 
 class _Now:
