@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Set
 from functools import partial
 from pathlib import Path
 
@@ -206,13 +206,15 @@ class Analyzer:
         open_ = {key: (k.kernel, k.first) for key, k in known if k is not None and not k.report.refined}
         return self._background.want(path, open_)
 
-    def settle(self, path: Path, said: Publish | None = None) -> FileReport:
+    def settle(
+        self, path: Path, said: Publish | None = None, left_open: Set[int] = frozenset()
+    ) -> FileReport:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
         First all kernels with little of the solver's time, then what that did not decide with a share of the
         file's (``budgets.FILE_SHARES``), where it is larger than what the kernel had. Of a template of which
-        one instance was not decided in its time the others have little of it. ``said`` is told what is known
-        while there is more to come.
+        one instance was not decided in its time the others have little of it, as have kernels on lines that
+        are ``left_open`` whatever is found. ``said`` is told what is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
         while document.put_off:
@@ -230,6 +232,7 @@ class Analyzer:
             for known, key in zip(open_, likes, strict=True):
                 other = stuck.get(known.template, known)
                 hopeless = other is not known and other.report.verdict is Verdict.UNDECIDED
+                hopeless = hopeless or known.line in left_open
                 budget = given[key] if key in alike else shares.following(hopeless)
                 if key not in alike and budget is not None and budget <= had.get(key, 0):
                     budget = None  # it would tell no more; others have what it leaves

@@ -194,6 +194,30 @@ def test_a_header_of_many_units_is_read_in_some_and_says_so() -> None:
     assert [error.message for error in header.errors] == ["read in 4 of the 6 files that include it"]
 
 
+def open_later(first: FileReport) -> list[frozenset[int]]:
+    """What readings of a header in three units are told, of which the first says this."""
+    header = first.path
+    readings, told = Readings([Path(f"/p/{name}.cu") for name in "abc"], []), list[frozenset[int]]()
+    while wave := readings.wave():
+        for job in wave:
+            told += [job.left_open] if job.unit else []
+            other = FileReport(job.path, kernel_headers=(header,)) if job.unit is None else first
+            readings.take(job, other)
+    return told
+
+
+def test_later_readings_know_what_stays_open_whatever_they_say() -> None:
+    header = Path("/p/k.h")
+    assert open_later(reading(header, Verdict.UNDECIDED)) == [frozenset(), {1}, {1}]
+    assert open_later(reading(header, Verdict.RACE_FREE)) == [frozenset()] * 3
+
+
+def test_a_template_that_a_unit_does_not_instantiate_is_not_left_open_by_it() -> None:
+    report = reading(Path("/p/k.h"), Verdict.UNDECIDED)
+    (kernel,) = report.kernels
+    assert open_later(evolve(report, kernels=(evolve(kernel, launches=()),))) == [frozenset()] * 3
+
+
 def test_a_file_of_which_no_unit_makes_kernels_is_read_alone() -> None:
     header = Path("/p/k.h")
     readings = Readings([Path("/p/a.cu"), header], [header])

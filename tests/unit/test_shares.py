@@ -201,7 +201,9 @@ void run(int* a, int* p, int n) {
 
 
 def _instances(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[[str, float], Verdict | None]
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Callable[[str, float], Verdict | None],
+    left_open: frozenset[int] = frozenset(),
 ) -> tuple[dict[str, list[float]], FileReport]:
     """What instances were given, in shares of a budget, and the report; None: open after all that it had."""
     given: dict[str, list[float]] = {}
@@ -219,7 +221,7 @@ def _instances(
     path, analyzer = Path("/nowhere/instances.cu"), Analyzer(evolve(Settings(), solver_budget=2000))
     try:
         analyzer.update(path, INSTANCES)
-        return given, analyzer.settle(path)
+        return given, analyzer.settle(path, None, left_open)
     finally:
         analyzer.shutdown()
 
@@ -252,3 +254,15 @@ def test_the_others_have_their_time_when_a_second_look_decides_the_first(
     given, report = _instances(monkeypatch, answer)
     assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE] * 4
     assert given["k<3>"][0] < given["k<2>"][0] < 0.5
+
+
+def test_what_another_reading_leaves_open_has_little_time_and_may_be_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(name: str, share: float) -> Verdict | None:
+        return Verdict.RACE_FREE if name == "k<3>" else None
+
+    given, report = _instances(monkeypatch, answer, frozenset({2}))
+    assert [k.verdict for k in report.kernels][:2] == [Verdict.UNDECIDED, Verdict.RACE_FREE]
+    assert given["k<2>"] == given["k<3>"] == [budgets.HOPELESS_SHARE]
+    assert given["other<2>"][0] > 0.5
