@@ -11,6 +11,7 @@ from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.surroundings.guessed import Guessed
 from cuda_lsp.frontend.surroundings.units import kernel_files, units_of
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import (
@@ -154,6 +155,23 @@ def test_files_with_kernels_are_found_whatever_they_are_called(tmp_path: Path) -
         f_txt=kernel,
     )
     assert [path.name for path in kernel_files(tmp_path)] == ["a.cu", "b.inl", "c.hpp", "e.cpp"]
+
+
+def test_a_unit_of_which_nothing_comes_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = '#if NEVER\n#include "kernels.h"\n#endif\n'
+    folder = write(tmp_path, kernels_h="__global__ void k(nowhere* p) { p[threadIdx.x] = 1; }\n", a_cu=unit)
+    read: list[str] = []
+    with_guess = Translation.read_with
+
+    def noted(translation: Translation, guessed: Guessed) -> None:
+        read.extend([guessed.unit.path.name] if guessed.unit is not None else [])
+        with_guess(translation, guessed)
+
+    monkeypatch.setattr(Translation, "read_with", noted)
+    path = folder / "kernels.h"
+    translation = Translation(path, path.read_text())
+    assert read == ["a.cu"] and [k.base_name for k in translation.kernels()] == ["k"]
+    translation.close()
 
 
 # ---------------------------------------------------------------------- several readings of one header
