@@ -221,11 +221,11 @@ class Analyzer:
             self.update(path, document.text, document.version, settled=True)
         self._follow_values()
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
-        told = work.done()
+        told, digests = work.done(), {id(known): known.likeness() for known in open_}
         had: dict[str, int] = {}
         stuck: dict[tuple[str, int], KeptReport] = {}  # an instance of each template
         for again in (False, True):
-            likes = [known.likeness() for known in open_]  # instances that are alike have one share
+            likes = [digests[id(known)] for known in open_]  # instances that are alike have one share
             shares, undecided = Shares(settings.solver_budget, len(set(likes)), again), list[KeptReport]()
             alike: kept_reports.Alike = {}
             given: dict[str, int | None] = {}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host import host_code
+from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.surroundings.guessed import Guessed
 from cuda_lsp.frontend.surroundings.units import kernel_files, units_of
 from cuda_lsp.frontend.translation import Translation
@@ -171,6 +174,29 @@ def test_a_unit_of_which_nothing_comes_is_read_once(tmp_path: Path, monkeypatch:
     path = folder / "kernels.h"
     translation = Translation(path, path.read_text())
     assert read == ["a.cu"] and [k.base_name for k in translation.kernels()] == ["k"]
+    translation.close()
+
+
+def test_launches_of_other_kernels_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        mine_h="__global__ void mine(float* p) { p[threadIdx.x] = 1; }\n",
+        others_h="__global__ void other(float* p) {}\ninline void go(float* p) { other<<<1, 64>>>(p); }\n",
+        users_h="#define LAUNCH(k, p) k<<<1, 96>>>(p)\ninline void use(float* p) { LAUNCH(mine, p); }\n",
+        a_cu='#include "mine.h"\n#include "others.h"\n#include "users.h"\n',
+    )
+    read: list[str] = []
+    find = host_code.find_launches
+
+    def noted(path: Path, *rest: Any) -> tuple[LaunchSite, ...]:
+        read.append(path.name)
+        return find(path, *rest)
+
+    monkeypatch.setattr(host_code, "find_launches", noted)
+    path = tmp_path / "mine.h"
+    translation = Translation(path, path.read_text(), unit=tmp_path / "a.cu")
+    assert [site.block for site in translation.sites_elsewhere["mine"]] == [(96, 1, 1)]
+    assert set(read) == {"users.h"}
     translation.close()
 
 
