@@ -64,12 +64,14 @@ class Op(enum.Enum):
 
 BIT_OPS = frozenset({Op.BAND, Op.BOR, Op.BXOR, Op.SHL, Op.SHR})
 INFINITY = math.inf
+_UNKNOWN = frozenset({Op.SYMBOL, Op.APPLY, Op.TEST})
+_UNKNOWN_BITS = 60  # an int of one or two machine words
 
 
 class Term:
     """One hash-consed node. ``lo``/``hi``: a sound interval (``±inf`` when unbounded)."""
 
-    __slots__ = ("args", "hi", "lo", "negation", "op", "order", "parts", "whose")
+    __slots__ = ("args", "hi", "lo", "negation", "op", "order", "parts", "unknowns", "whose")
 
     op: Op
     args: tuple[Any, ...]
@@ -78,6 +80,8 @@ class Term:
     order: int
     parts: tuple[Term, ...]
     """The direct sub-terms."""
+    unknowns: int
+    """Bits of the symbols, functions and predicates in it: who lacks those of another is not around it."""
     negation: Term | None
     """Of a condition, once somebody asked for it."""
     whose: int
@@ -146,6 +150,10 @@ def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi
     term = Term()
     term.op, term.args, term.parts, term.lo, term.hi = op, args, parts, lo, hi
     term.order = next(_order)
+    unknowns = 1 << term.order % _UNKNOWN_BITS if op in _UNKNOWN else 0
+    for part in parts:
+        unknowns |= part.unknowns
+    term.unknowns = unknowns
     term.negation = None
     term.whose = -1
     _table[key] = term
