@@ -204,13 +204,17 @@ def monomials(term: Term) -> Mapping[Monomial, int]:
     return {(term,): 1}
 
 
-def _times(a: float, b: float) -> float:
-    return 0 if a == 0 or b == 0 else a * b
-
-
 def range_times(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
     """The interval of products of numbers in two intervals."""
-    products = [_times(a, b) for a in x for b in y]
+    a, b = x
+    c, d = y
+    # 0 times infinity is 0.
+    products = (
+        a * c if a and c else 0,
+        a * d if a and d else 0,
+        b * c if b and c else 0,
+        b * d if b and d else 0,
+    )
     return min(products), max(products)
 
 
@@ -272,6 +276,11 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
         if factor == 1 and len(atoms) == 1:
             return atoms[0]
     items.sort(key=lambda item: [atom.order for atom in item[0]])
+    args = (tuple(items),)
+    known = _table.get((Op.SUM, args))
+    if known is not None:  # most are made again
+        DONE.terms += 1
+        return known
     lo = hi = 0.0
     for atoms, factor in items:
         if len(atoms) == 1:  # the usual case, without products of intervals
@@ -284,7 +293,7 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
     lo = max(lo, _least_beside_parts(items)) if lo < 0 else lo
     parts = tuple(dict.fromkeys(atom for atoms, _ in items for atom in atoms))
     exact = (int(lo) if math.isfinite(lo) else lo, int(hi) if math.isfinite(hi) else hi)
-    return intern(Op.SUM, (tuple(items),), parts, *exact)
+    return intern(Op.SUM, args, parts, *exact)
 
 
 def add(*terms: Term) -> Term:
