@@ -26,10 +26,15 @@ _WORST = (Verdict.RACE_FREE, Verdict.UNDECIDED, Verdict.RACY)
 
 @frozen
 class Reading:
-    """A file that is to be read as a part of ``unit``; None: as the front end sees fit."""
+    """A file that is to be read as a part of ``unit``; None: as the front end sees fit.
+
+    ``left_open``: lines of kernels that a reading before did not decide, which stay undecided whatever this
+    one says.
+    """
 
     path: Path
     unit: Path | None = None
+    left_open: frozenset[int] = frozenset()
 
 
 class Readings:
@@ -42,7 +47,7 @@ class Readings:
         self._given = dict(sorted(((_real(p), p) for p in paths), key=self._is_part))
         self._reports: dict[Path, list[tuple[Path, FileReport]]] = {real: [] for real in self._given}
         self._units: dict[Path, list[Path]] = {}  # by header
-        self._waves = iter((self._alone, self._in_units, self._in_more_units, self._left))
+        self._waves = iter((self._alone, self._in_a_unit, self._in_units, self._in_more_units, self._left))
 
     def wave(self) -> list[Reading]:
         """What to read next; none when all is read. The reports of one wave are taken before the next."""
@@ -72,21 +77,31 @@ class Readings:
     def _alone(self) -> list[Reading]:
         return [Reading(path) for real, path in self._given.items() if real not in self._parts]
 
+    def _in_a_unit(self) -> list[Reading]:
+        return self._of_headers(slice(1), self._units)
+
     def _in_units(self) -> list[Reading]:
-        return self._of_headers(0, self._units)
+        return self._of_headers(slice(1, MOST_UNITS), self._units)
 
     def _in_more_units(self) -> list[Reading]:
-        return self._of_headers(MOST_UNITS, [header for header in self._units if self._lacks_kernels(header)])
+        lacking = [header for header in self._units if self._lacks_kernels(header)]
+        return self._of_headers(slice(MOST_UNITS, 2 * MOST_UNITS), lacking)
 
-    def _of_headers(self, first: int, headers: Iterable[Path]) -> list[Reading]:
-        """Headers in their units from number ``first`` on."""
+    def _of_headers(self, chosen: slice, headers: Iterable[Path]) -> list[Reading]:
+        """Headers in some of their units."""
         order = {path: number for number, path in enumerate(self._given.values())}
+        units = {header: sorted(self._units[header], key=lambda path: order[path]) for header in headers}
         return [
-            Reading(self._given.get(header, header), unit)
-            for header in sorted(headers)
+            Reading(self._given.get(header, header), unit, self._left_open(header))
+            for header in sorted(units)
             if header in self._parts or header not in self._given
-            for unit in sorted(self._units[header], key=lambda path: order[path])[first : first + MOST_UNITS]
+            for unit in units[header][chosen]
         ]
+
+    def _left_open(self, real: Path) -> frozenset[int]:
+        """Lines of kernels that were analysed, which one without a launch was not, and not decided."""
+        kernels = (kernel for _, report in self._reports.get(real, ()) for kernel in report.kernels)
+        return frozenset(k.range.start.line for k in kernels if k.launches and k.verdict is Verdict.UNDECIDED)
 
     def _lacks_kernels(self, real: Path) -> bool:
         """Whether there are kernels that no reading so far makes out."""

@@ -53,7 +53,7 @@ def _analysed(reading: Reading, asked: Asked, say: Callable[[FileReport], None])
         report = analyzer.update(path, text, unit=reading.unit)
         if asked.solver and settings.solver:
             say(whole(report))
-            report = analyzer.settle(path, lambda known: say(whole(known)))
+            report = analyzer.settle(path, lambda known: say(whole(known)), reading.left_open)
         report = whole(report)
         if asked.plan is None:
             return Analysed(report)

@@ -99,7 +99,11 @@ class Results:
                 _make_room(self._folder)
 
     def _entry(self, reading: Reading) -> Path:
-        names = (os.fsencode(reading.path), os.fsencode(reading.unit or ""))
+        names = (
+            os.fsencode(reading.path),
+            os.fsencode(reading.unit or ""),
+            repr(sorted(reading.left_open)).encode(),
+        )
         name = hashlib.sha256(_digest(self._run, self._texts[reading.path], *names)).hexdigest()
         return self._folder / name[:2] / name[2:]
 

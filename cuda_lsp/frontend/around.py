@@ -5,7 +5,7 @@ All of it is of the disk as it was when the text's ``#include`` lines, or what i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 from attrs import evolve
@@ -13,7 +13,7 @@ from attrs import evolve
 from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.constants import number
-from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.own_names import left_to_program
 from cuda_lsp.frontend.source_text import resolved_name
@@ -33,6 +33,7 @@ class Around:
         self._given = options
         self._included: tuple[object, Inclusions] | None = None  # for what of the text and the guesses
         self._host: tuple[Inclusions, HostCode] | None = None
+        self._read: tuple[object, ReadFiles] = None, ReadFiles()  # for what the text mentions
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
         self._ours: tuple[str, ...] = ()
@@ -77,6 +78,7 @@ class Around:
     def refresh(self) -> None:
         """Headers have changed on disk, or come, or gone."""
         self._included = None
+        self._read = None, ReadFiles()
         nearby_headers.forget()
         made_headers.forget()
         units.forget()
@@ -118,11 +120,11 @@ class Around:
         return self._host_code(text, names).launches(text)
 
     def launches_elsewhere(
-        self, text: str, names: tuple[str, ...] | None = None
+        self, text: str, of: Set[str], names: tuple[str, ...] | None = None
     ) -> Mapping[str, tuple[LaunchSite, ...]]:
-        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        """Launches of these kernels in other files, by name: of the unit, then of the workspace."""
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        for site in self._host_code(text, names).launches_around(text):
+        for site in self._host_code(text, names).launches_around(text, of):
             found[site.kernel] = (*found.get(site.kernel, ()), site)
         read = {site.site.range.path for sites in found.values() for site in sites if site.site}
         for kernel, sites in self.outside.items():
@@ -134,12 +136,16 @@ class Around:
         included = self.inclusions(text, names)
         if self._host is None or self._host[0] is not included:
             options, unit = self.options, self.guessed.unit
+            mentions = mentioned(text) if names is None else names
+            if self._read[0] != mentions:  # else guesses alone have changed
+                self._read = mentions, ReadFiles()
             code = HostCode(
                 self.path,
                 self.folders,
                 (*options.defines, *self.guessed.definitions),
                 options.undefines(),
                 (unit.path, unit.text) if unit is not None else None,
+                self._read[1],
             )
             self._host = (included, code)
         return self._host[1]

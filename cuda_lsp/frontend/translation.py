@@ -498,9 +498,11 @@ class Translation:
 
     @property
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
-        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        """Launches of the text's kernels in other files, by name: of the unit, then of the rest of the
+        workspace."""
         if self._elsewhere is None:
-            every = self._around.launches_elsewhere(self._source.text, self._mentions())
+            kernels = {source.base_name for source in (*self._sources.kernels, *self._sources.templates)}
+            every = self._around.launches_elsewhere(self._source.text, kernels, self._mentions())
             macros = self._around.macros
             self._elsewhere = {k: tuple(s.compiled_with(macros) for s in sites) for k, sites in every.items()}
         return self._elsewhere

@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Set
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError
+from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.static import budgets, kept_reports, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
@@ -206,32 +206,40 @@ class Analyzer:
         open_ = {key: (k.kernel, k.first) for key, k in known if k is not None and not k.report.refined}
         return self._background.want(path, open_)
 
-    def settle(self, path: Path, said: Publish | None = None) -> FileReport:
+    def settle(
+        self, path: Path, said: Publish | None = None, left_open: Set[int] = frozenset()
+    ) -> FileReport:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
         First all kernels with little of the solver's time, then what that did not decide with a share of the
-        file's (``budgets.FILE_SHARES``), where it is larger than what the kernel had. ``said`` is told what
-        is known while there is more to come.
+        file's (``budgets.FILE_SHARES``), where it is larger than what the kernel had. Of a template of which
+        one instance was not decided in its time the others have little of it, as have kernels on lines that
+        are ``left_open`` whatever is found. ``said`` is told what is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
         while document.put_off:
             self.update(path, document.text, document.version, settled=True)
         self._follow_values()
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
-        told = work.done()
+        told, digests = work.done(), {id(known): known.likeness() for known in open_}
         had: dict[str, int] = {}
+        stuck: dict[tuple[str, int], KeptReport] = {}  # an instance of each template
         for again in (False, True):
-            likes = [known.likeness() for known in open_]  # instances that are alike have one share
+            likes = [digests[id(known)] for known in open_]  # instances that are alike have one share
             shares, undecided = Shares(settings.solver_budget, len(set(likes)), again), list[KeptReport]()
             alike: kept_reports.Alike = {}
             given: dict[str, int | None] = {}
             for known, key in zip(open_, likes, strict=True):
-                budget = given[key] if key in alike else shares.following()
+                other = stuck.get(known.template, known)
+                hopeless = other is not known and other.report.verdict is Verdict.UNDECIDED
+                hopeless = hopeless or known.line in left_open
+                budget = given[key] if key in alike else shares.following(hopeless)
                 if key not in alike and budget is not None and budget <= had.get(key, 0):
                     budget = None  # it would tell no more; others have what it leaves
                 given[key] = budget
                 if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike, key):
                     undecided += [known] if budget < settings.solver_budget else []
+                    stuck.setdefault(known.template, known)
                 if said is not None and work.done() > told + budgets.TOLD_S:
                     told = work.done()
                     said(self._report(path, document))

@@ -249,6 +249,10 @@ LEAST_KERNEL_SHARES = (0.12, 0.04)
 """Of a kernel's budget, what each has in the first round at least, and when the file has had twice its
 share."""
 
+HOPELESS_SHARE = 0.12
+"""Of a kernel's budget, for an instance of a template of which another one took all that it had and stayed
+open: they mostly lack the same, and the template is undecided whatever comes of this one."""
+
 WORTHWHILE_SHARE = 0.3
 """Of a kernel's budget: with less, one that took its share is not tried a second time."""
 

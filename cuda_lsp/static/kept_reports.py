@@ -61,6 +61,11 @@ class KeptReport:
             self._shown = (self.report, line, self.report.moved(line - self.line))
         return self._shown[2]
 
+    @property
+    def template(self) -> tuple[str, int]:
+        """What it has in common with other instances, if there are any."""
+        return self.base_name, self.line
+
     def take_in(self, answer: Answer, settings: Settings) -> None:
         """Make the newest report of what was known and an answer."""
         if isinstance(answer, Failure):

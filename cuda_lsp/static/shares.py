@@ -16,12 +16,17 @@ class Shares:
         self._budget, self._kernels, self._again = budget, kernels, again
         self._begun = work.done()
 
-    def following(self) -> int | None:
-        """Milliseconds for the next kernel; None: too little for a second look at it."""
+    def following(self, hopeless: bool = False) -> int | None:
+        """Milliseconds for the next kernel; None: too little for a second look at it.
+
+        ``hopeless``: another instance of its template took all that it had in this round, and stayed open.
+        """
         whole = budgets.FILE_SHARES[self._again] * self._budget
         spent = 1000 * (work.done() - self._begun)
         fair = (whole - spent) / max(1, self._kernels)
         self._kernels -= 1
+        if hopeless:
+            return None if self._again else round(min(fair, budgets.HOPELESS_SHARE * self._budget))
         if self._again and fair < budgets.WORTHWHILE_SHARE * self._budget:
             return None
         least, late = budgets.LEAST_KERNEL_SHARES

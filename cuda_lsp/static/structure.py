@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import attrs
@@ -53,7 +54,8 @@ class Structure:
 
     def values(self, node: Any) -> dict[str, Any]:
         """What of a node counts, by the names of its fields."""
-        values: dict[str, Any] = {name: getattr(node, name) for name in _fields(node)}
+        cls: Any = node.__class__
+        values: dict[str, Any] = {name: getattr(node, name) for name in _fields(cls)}
         for name in ("label", "continue_label", "id"):
             if isinstance(values.get(name), int):
                 kind = name.removeprefix("continue_") if "label" in name else type(node).__name__
@@ -85,9 +87,9 @@ class Structure:
         return known
 
 
-def _fields(node: Any) -> list[str]:
-    cls: Any = node.__class__
-    return [a.name for a in attrs.fields(cls)]
+@cache
+def _fields(cls: Any) -> tuple[str, ...]:
+    return tuple(a.name for a in attrs.fields(cls))
 
 
 def _parts(nodes: Any) -> Collection[object]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host import host_code
+from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.surroundings.guessed import Guessed
 from cuda_lsp.frontend.surroundings.units import kernel_files, units_of
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import (
@@ -156,6 +160,46 @@ def test_files_with_kernels_are_found_whatever_they_are_called(tmp_path: Path) -
     assert [path.name for path in kernel_files(tmp_path)] == ["a.cu", "b.inl", "c.hpp", "e.cpp"]
 
 
+def test_a_unit_of_which_nothing_comes_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = '#if NEVER\n#include "kernels.h"\n#endif\n'
+    folder = write(tmp_path, kernels_h="__global__ void k(nowhere* p) { p[threadIdx.x] = 1; }\n", a_cu=unit)
+    read: list[str] = []
+    with_guess = Translation.read_with
+
+    def noted(translation: Translation, guessed: Guessed) -> None:
+        read.extend([guessed.unit.path.name] if guessed.unit is not None else [])
+        with_guess(translation, guessed)
+
+    monkeypatch.setattr(Translation, "read_with", noted)
+    path = folder / "kernels.h"
+    translation = Translation(path, path.read_text())
+    assert read == ["a.cu"] and [k.base_name for k in translation.kernels()] == ["k"]
+    translation.close()
+
+
+def test_launches_of_other_kernels_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        mine_h="__global__ void mine(float* p) { p[threadIdx.x] = 1; }\n",
+        others_h="__global__ void other(float* p) {}\ninline void go(float* p) { other<<<1, 64>>>(p); }\n",
+        users_h="#define LAUNCH(k, p) k<<<1, 96>>>(p)\ninline void use(float* p) { LAUNCH(mine, p); }\n",
+        a_cu='#include "mine.h"\n#include "others.h"\n#include "users.h"\n',
+    )
+    read: list[str] = []
+    find = host_code.find_launches
+
+    def noted(path: Path, *rest: Any) -> tuple[LaunchSite, ...]:
+        read.append(path.name)
+        return find(path, *rest)
+
+    monkeypatch.setattr(host_code, "find_launches", noted)
+    path = tmp_path / "mine.h"
+    translation = Translation(path, path.read_text(), unit=tmp_path / "a.cu")
+    assert [site.block for site in translation.sites_elsewhere["mine"]] == [(96, 1, 1)]
+    assert set(read) == {"users.h"}
+    translation.close()
+
+
 # ---------------------------------------------------------------------- several readings of one header
 
 
@@ -192,6 +236,30 @@ def test_what_units_say_differently_is_told_with_their_names() -> None:
 def test_a_header_of_many_units_is_read_in_some_and_says_so() -> None:
     *_, header = read_all(dict.fromkeys("abcdef", Verdict.RACE_FREE))
     assert [error.message for error in header.errors] == ["read in 4 of the 6 files that include it"]
+
+
+def open_later(first: FileReport) -> list[frozenset[int]]:
+    """What readings of a header in three units are told, of which the first says this."""
+    header = first.path
+    readings, told = Readings([Path(f"/p/{name}.cu") for name in "abc"], []), list[frozenset[int]]()
+    while wave := readings.wave():
+        for job in wave:
+            told += [job.left_open] if job.unit else []
+            other = FileReport(job.path, kernel_headers=(header,)) if job.unit is None else first
+            readings.take(job, other)
+    return told
+
+
+def test_later_readings_know_what_stays_open_whatever_they_say() -> None:
+    header = Path("/p/k.h")
+    assert open_later(reading(header, Verdict.UNDECIDED)) == [frozenset(), {1}, {1}]
+    assert open_later(reading(header, Verdict.RACE_FREE)) == [frozenset()] * 3
+
+
+def test_a_template_that_a_unit_does_not_instantiate_is_not_left_open_by_it() -> None:
+    report = reading(Path("/p/k.h"), Verdict.UNDECIDED)
+    (kernel,) = report.kernels
+    assert open_later(evolve(report, kernels=(evolve(kernel, launches=()),))) == [frozenset()] * 3
 
 
 def test_a_file_of_which_no_unit_makes_kernels_is_read_alone() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, LaunchConfig, Verdict
@@ -181,3 +182,87 @@ def test_what_a_second_look_does_not_show_again_stays(monkeypatch: pytest.Monkey
         analyzer.shutdown()
     assert len(asked) == 2
     assert [k.verdict for k in report.kernels] == [Verdict.RACY]
+
+
+INSTANCES = """
+template <int N> __global__ void k(int* a, const int* p, int n) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) a[p[i] / N] = i;
+}
+template <int N> __global__ void other(int* a, const int* p, int n) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) a[p[i] / N] = i;
+}
+void run(int* a, int* p, int n) {
+    k<2><<<n, 32>>>(a, p, n); k<3><<<n, 32>>>(a, p, n); k<4><<<n, 32>>>(a, p, n);
+    other<2><<<n, 32>>>(a, p, n);
+}
+"""
+
+
+def _instances(
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Callable[[str, float], Verdict | None],
+    left_open: frozenset[int] = frozenset(),
+) -> tuple[dict[str, list[float]], FileReport]:
+    """What instances were given, in shares of a budget, and the report; None: open after all that it had."""
+    given: dict[str, list[float]] = {}
+
+    def proof(
+        kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+    ) -> SolverResult:
+        whole = budgets.KERNEL_S
+        given.setdefault(kernel.name, []).append(budget.kernel / whole)
+        verdict = answer(kernel.name, budget.kernel / whole)
+        seconds = budget.kernel if verdict is None else 0.0
+        return SolverResult(verdict or Verdict.UNDECIDED, ("time",), stats=Stats(seconds=seconds))
+
+    monkeypatch.setattr(kept_reports, "proof", proof)
+    path, analyzer = Path("/nowhere/instances.cu"), Analyzer(evolve(Settings(), solver_budget=2000))
+    try:
+        analyzer.update(path, INSTANCES)
+        return given, analyzer.settle(path, None, left_open)
+    finally:
+        analyzer.shutdown()
+
+
+def test_of_a_template_that_stays_open_one_instance_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, report = _instances(monkeypatch, lambda name, share: None)
+    assert [k.verdict for k in report.kernels] == [Verdict.UNDECIDED] * 4
+    assert given["k<2>"][0] > 0.5 and given["other<2>"][0] > 0.5
+    assert given["k<3>"] == given["k<4>"] == [budgets.HOPELESS_SHARE]
+
+
+def test_an_instance_that_needs_little_is_decided_beside_one_that_stays_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(name: str, share: float) -> Verdict | None:
+        return None if name == "k<2>" else Verdict.RACE_FREE
+
+    _, report = _instances(monkeypatch, answer)
+    assert [k.verdict for k in report.kernels] == [Verdict.UNDECIDED, *[Verdict.RACE_FREE] * 3]
+
+
+def test_the_others_have_their_time_when_a_second_look_decides_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budgets, "FILE_SHARES", (0.8, 4.0))
+
+    def answer(name: str, share: float) -> Verdict | None:
+        return Verdict.RACE_FREE if share > 0.5 else None
+
+    given, report = _instances(monkeypatch, answer)
+    assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE] * 4
+    assert given["k<3>"][0] < given["k<2>"][0] < 0.5
+
+
+def test_what_another_reading_leaves_open_has_little_time_and_may_be_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(name: str, share: float) -> Verdict | None:
+        return Verdict.RACE_FREE if name == "k<3>" else None
+
+    given, report = _instances(monkeypatch, answer, frozenset({2}))
+    assert [k.verdict for k in report.kernels][:2] == [Verdict.UNDECIDED, Verdict.RACE_FREE]
+    assert given["k<2>"] == given["k<3>"] == [budgets.HOPELESS_SHARE]
+    assert given["other<2>"][0] > 0.5

@@ -121,3 +121,21 @@ def test_a_sum_is_no_less_than_with_numbers_for_parts_of_them(times, less, other
     assert term.lo <= at(term, values).value <= term.hi
     if less <= 0 <= times + less and not others:
         assert term.lo >= 0
+
+
+@examples(100)
+@given(
+    expressions(), st.sampled_from((X, Y, Z, t.const(3), t.apply("f", Level.THREAD, (X,)))), st.integers(1, 9)
+)
+def test_replacing_passes_by_what_lacks_the_unknown_and_nothing_else(expression, key, number):
+    term = t.add(t.mul(expression[0], Z), t.apply("f", Level.THREAD, (X,)), t.remainder(t.const(3), Y))
+    mapping = {key: t.const(number)}
+    assert t.substitute(term, mapping) is t.replace(term, mapping.get)
+
+
+def test_unknowns_of_one_bit_are_told_apart():
+    many = [t.symbol(f"v{i}", Level.THREAD) for i in range(150)]
+    term = t.add(*many)
+    for one in many:
+        assert one not in t.subterms(t.substitute(term, {one: t.ZERO}))
+        assert t.substitute(term, {one: one}) is term

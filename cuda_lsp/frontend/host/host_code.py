@@ -16,7 +16,12 @@ from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import find_launches, may_launch, may_launch_by_macros
+from cuda_lsp.frontend.host.launches import (
+    find_launches,
+    may_launch,
+    may_launch_by_macros,
+    may_launch_kernel,
+)
 from cuda_lsp.frontend.host.preprocessor import (
     EVERYTHING,
     Directive,
@@ -38,8 +43,8 @@ _MOST_BYTES = 2 << 20  # of one file
 class HostCode:
     """A unit's host code, seen from the file ``path``. ``unit``: path and text where that is another file.
 
-    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path. ``callers``:
-    files outside of the unit that may call what launches in the file.
+    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path.
+    ``read``: files that others have included before.
     """
 
     def __init__(
@@ -49,36 +54,41 @@ class HostCode:
         definitions: Sequence[str] = (),
         undefined: Iterable[str] = (),
         unit: tuple[Path, str] | None = None,
-        callers: Callers = no_callers,
+        read: ReadFiles | None = None,
     ) -> None:
         self._path = path
         self._folders = folders
         self._definitions = definitions
         self._undefined = tuple(undefined)
-        self._files = _Files(folders)
+        self._files = _Files(folders, read or ReadFiles())
         self._unit = unit
-        self._callers = callers
         self._lines: tuple[tuple[str, str], ...] | None = None
         self._walked: _Walked | None = None
 
-    def launches(self, text: str, of: Set[str] | None = None) -> tuple[LaunchSite, ...]:
-        """The launches of the file when it has this text; ``of``: only of these kernels, if told."""
+    def launches(
+        self, text: str, of: Set[str] | None = None, callers: Callers = no_callers
+    ) -> tuple[LaunchSite, ...]:
+        """The launches of the file when it has this text; ``of``: only of these kernels, if told.
+
+        ``callers``: files outside of the unit that may call what launches in the file.
+        """
         if not (may_launch(text) or may_launch_by_macros(text)):
             return ()
         walked, lines = self._walk(text)
         read = self._read(walked, lines, text)
 
-        def callers(name: str) -> Iterable[HostFile]:
-            return (*walked.callers(name), *self._callers(name))
+        def calling(name: str) -> Iterable[HostFile]:
+            return (*walked.callers(name), *callers(name))
 
-        return find_launches(self._path, text, walked.constants, read, callers, of)
+        return find_launches(self._path, text, walked.constants, read, calling, of)
 
-    def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
-        """The launches of the unit's other files, when the file has this text."""
+    def launches_around(self, text: str, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """What the unit's other files launch of these kernels, when the file has this text."""
         walked, _ = self._walk(text)
-        if all(site.block is not None for site in walked.launches):
-            return walked.launches
-        return walked.launches_with(self.file(text))
+        found = walked.launches(of)
+        if all(site.block is not None for site in found):
+            return found
+        return walked.launches_with(self.file(text), of)
 
     def file(self, text: str) -> HostFile:
         """The file, when it has this text."""
@@ -127,34 +137,40 @@ class _Walked:
         self._files = known
         self.states = states
         self._others = [path for path in states if path != looked_at][:_MOST_FILES]
+        self._sites: dict[str, tuple[LaunchSite, ...]] = {}  # by kernel
 
     @cached_property
     def constants(self) -> tuple[HostConstants, ...]:
         """Of the other files."""
         return tuple(self._files.constants(path, self._regions(path)) for path in self._others)
 
-    @cached_property
-    def launches(self) -> tuple[LaunchSite, ...]:
-        """Of the other files."""
-        return tuple(
-            site for path in self._launching for site in self._launches(path, self.callers, self.constants)
-        )
+    def launches(self, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """What the other files launch of these kernels; of one that is asked for again it is known."""
+        new = frozenset(of - self._sites.keys())
+        found = tuple(site for path in self._launching for site in self._launched(path, new)) if new else ()
+        self._sites |= {kernel: tuple(site for site in found if site.kernel == kernel) for kernel in new}
+        return tuple(site for kernel in sorted(of) for site in self._sites[kernel])
 
-    def launches_with(self, here: HostFile) -> tuple[LaunchSite, ...]:
-        """Of the other files, with the constants and the calls of the one that is looked at."""
+    def _launched(self, path: Path, of: Set[str]) -> tuple[LaunchSite, ...]:
+        return self._launches(path, self.callers, self.constants, of)
+
+    def launches_with(self, here: HostFile, of: Set[str]) -> tuple[LaunchSite, ...]:
+        """The same with the constants and the calls of the file that is looked at."""
 
         def callers(name: str) -> Iterable[HostFile]:
             return (here, *self.callers(name))
 
-        headers = (*self.constants, here.constants)
-        unknown = {site.site.range.path for site in self.launches if site.block is None and site.site}
-        settled = (s for s in self.launches if s.site is None or s.site.range.path not in unknown)
-        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers)))
+        headers, found = (*self.constants, here.constants), self.launches(of)
+        unknown = dict.fromkeys(site.site.range.path for site in found if site.block is None and site.site)
+        settled = (s for s in found if s.site is None or s.site.range.path not in unknown)
+        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers, of)))
 
     def _launches(
-        self, path: Path, callers: Callers, headers: Sequence[HostConstants]
+        self, path: Path, callers: Callers, headers: Sequence[HostConstants], of: Set[str]
     ) -> tuple[LaunchSite, ...]:
-        return find_launches(path, self._files.text(path), headers, self._regions(path), callers)
+        text = self._files.text(path)
+        named = {kernel for kernel in of if may_launch_kernel(text, kernel)}
+        return find_launches(path, text, headers, self._regions(path), callers, named) if named else ()
 
     def callers(self, name: str) -> Iterable[HostFile]:
         """Those of the other files that may call a function."""
@@ -180,34 +196,51 @@ class _Walked:
         return regions(self._files.directives(path), self.states[path], len(self._files.text(path)))
 
 
-class _Files:
-    """Included files as they were when they were first asked for."""
+class ReadFiles:
+    """Included files as they were when they were first asked for, whoever includes them."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = folders
-        self._resolved: dict[tuple[Path, str], Path | None] = {}
+    def __init__(self) -> None:
         self._texts: dict[Path, str] = {}
         self._directives: dict[Path, tuple[Directive, ...]] = {}
         self._constants: dict[tuple[Path, Regions], HostConstants] = {}
 
-    def included(self, where: Path, name: str) -> Path | None:
-        return _kept(self._resolved, (where, name), lambda: resolved(where, name, self._folders))
-
     def take(self, path: Path, text: str) -> None:
+        """What a file says."""
         self._texts[path] = text
 
     def text(self, path: Path) -> str:
+        """What a file says; "" when it cannot be read."""
         return _kept(self._texts, path, lambda: _read(path))
 
     def directives(self, path: Path) -> tuple[Directive, ...]:
+        """Those of a file."""
         return _kept(self._directives, path, lambda: directives(self.text(path)))
 
     def constants(self, path: Path, read: Regions) -> HostConstants:
+        """Those of a file of which this is read."""
+
         def made() -> HostConstants:
             host = host_text(read.active(self.text(path)))
             return HostConstants(host, doubtful=read.doubtful)
 
         return _kept(self._constants, (path, read), made)
+
+
+class _Files:
+    """Files that are included, by an include path."""
+
+    def __init__(self, folders: Sequence[str], read: ReadFiles) -> None:
+        self._folders = folders
+        self._resolved: dict[tuple[Path, str], Path | None] = {}
+        self.take, self.text, self.directives, self.constants = (
+            read.take,
+            read.text,
+            read.directives,
+            read.constants,
+        )
+
+    def included(self, where: Path, name: str) -> Path | None:
+        return _kept(self._resolved, (where, name), lambda: resolved(where, name, self._folders))
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:

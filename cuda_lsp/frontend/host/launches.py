@@ -118,6 +118,16 @@ def may_launch_by_macros(text: str) -> bool:
     return any(_MACRO.search(text[max(0, at - _LONGEST_MACRO) : at]) for at in places)
 
 
+def may_launch_kernel(text: str, kernel: str, launches: bool | None = None) -> bool:
+    """Whether a text names the kernel, or puts names together; by a macro of a header: hands it on.
+
+    ``launches``: whether the text ``may_launch``, if that is known.
+    """
+    if may_launch(text) if launches is None else launches:
+        return kernel in text or "##" in text
+    return kernel in text and re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", text) is not None
+
+
 def find_launches(
     path: Path,
     text: str,

@@ -21,10 +21,10 @@ from attrs import define, field, frozen
 from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.defined_kernels import defined_kernels
-from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros
+from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros, may_launch_kernel
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -76,16 +76,30 @@ class _File:
         return may_launch(self.text)
 
     def may_launch(self, kernel: str) -> bool:
-        """Whether the text names the kernel, or puts names together; by a macro of a header: hands it on."""
-        if self._launches:
-            return kernel in self.text or "##" in self.text
-        return (
-            kernel in self.text and re.search(rf"[(,]\s*{re.escape(kernel)}\s*[<,)]", self.text) is not None
-        )
+        """Whether the text may launch this kernel."""
+        return may_launch_kernel(self.text, kernel, self._launches)
 
 
-_Now = dict[Path, list[_Found]]
-"""What was found in files while one request is answered."""
+class _Now:
+    """What was found in files while one request is answered, and their host code, which is walked once."""
+
+    def __init__(self) -> None:
+        self.found: dict[Path, list[_Found]] = {}
+        self._codes: dict[tuple[Path, str], HostCode] = {}
+        self._callers: dict[Path, HostFile] = {}
+        self._read = ReadFiles()
+
+    def code(self, file: Path, text: str) -> HostCode:
+        """Of a file with a text."""
+        if (file, text) not in self._codes:
+            self._codes[file, text] = host_code_of(file, text, self._read)
+        return self._codes[file, text]
+
+    def calling(self, file: Path, text: str) -> HostFile:
+        """A file that may call what launches in others."""
+        if file not in self._callers:
+            self._callers[file] = self.code(file, text).file(text)
+        return self._callers[file]
 
 
 class Workspace:
@@ -102,10 +116,10 @@ class Workspace:
         """
         wanted = set(kernels)
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        now: _Now = {}
+        now = _Now()
         with self._lock:
             for ring in _rings(path):
-                here = self._sites(_Ring(ring), path, wanted - set(found), now)
+                here = self._sites(_Ring(ring, now), path, wanted - set(found), now)
                 found.update(here)
                 if wanted <= set(found):
                     break
@@ -161,10 +175,10 @@ def _defined(text: str) -> frozenset[str]:
 class _Ring:
     """Files around a kernel, while its launches are looked for."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], now: _Now) -> None:
         self.paths = paths
+        self._now = now
         self._calling: dict[str, tuple[HostFile, ...]] = {}
-        self._files: dict[Path, HostFile] = {}
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
@@ -175,13 +189,9 @@ class _Ring:
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
             texts = ((path, text) for path, text in self._texts.items() if name in text)
-            self._calling[name] = tuple(self._file(p, text) for p, text in texts if called.search(text))
+            found = (self._now.calling(path, text) for path, text in texts if called.search(text))
+            self._calling[name] = tuple(found)
         return self._calling[name]
-
-    def _file(self, path: Path, text: str) -> HostFile:
-        if path not in self._files:
-            self._files[path] = host_code_of(path, text).file(text)
-        return self._files[path]
 
 
 def text_of(file: Path) -> str:
@@ -196,8 +206,8 @@ def _alone(file: Path, known: _File, kernels: Set[str], now: _Now) -> Sequence[L
     """A file's launches of some kernels, whatever other files call; kept until the file changes."""
     new = kernels - known.sites.keys()
     if new:
-        found = _found(file, known, new, lambda _: ())
-        now.setdefault(file, []).append(found)
+        found = _found(now.code(file, known.text), known, new, no_callers)
+        now.found.setdefault(file, []).append(found)
         known.sites.update({kernel: found.of({kernel}) for kernel in new})
     return [site for kernel in sorted(kernels) for site in known.sites[kernel]]
 
@@ -211,35 +221,33 @@ def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _N
     def callers(name: str) -> Sequence[HostFile]:
         return [other for other in ring.calling(name) if other.path != file]
 
-    before = now.setdefault(file, [])
+    before = now.found.setdefault(file, [])
     found = next((f for f in before if kernels <= f.kernels and f.holds(callers)), None)
     if found is None:
-        found = _found(file, known, kernels, callers)
+        found = _found(now.code(file, known.text), known, kernels, callers)
         before.append(found)
     return found.of(kernels)
 
 
-def _found(
-    file: Path, known: _File, kernels: Set[str], callers: Callable[[str], Sequence[HostFile]]
-) -> _Found:
+def _found(code: HostCode, known: _File, kernels: Set[str], callers: Callers) -> _Found:
     called_by: dict[str, tuple[Path, ...]] = {}
 
     def noted(name: str) -> Sequence[HostFile]:
-        found = callers(name)
+        found = tuple(callers(name))
         called_by[name] = tuple(other.path for other in found)
         return found
 
-    sites = host_code_of(file, known.text, noted).launches(known.text, kernels)
+    sites = code.launches(known.text, kernels, noted)
     return _Found(frozenset(kernels), sites, called_by)
 
 
-def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:
+def host_code_of(file: Path, text: str, read: ReadFiles | None = None) -> HostCode:
     """A file's host code, with its build's flags and the headers that the project has somewhere."""
     options, _ = options_for(file, FrontendOptions())
     folders = options.include_dirs
     unfound = [name for name in mentioned(text) if resolved(file, name, folders) is None]
     folders = (*folders, *folders_of(file, unfound), str(OTHER_NAMES))
-    return HostCode(file, folders, options.defines, options.undefines(), callers=callers)
+    return HostCode(file, folders, options.defines, options.undefines(), read=read)
 
 
 def _rings(path: Path) -> Iterator[list[Path]]:

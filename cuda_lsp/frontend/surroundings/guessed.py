@@ -194,11 +194,11 @@ class Reading(Protocol):
 
 def guess(reading: Reading, text: str) -> None:
     """Read ``text``, read once as it is, with what makes more of its kernels clear."""
-    alone = reading.guessed.unit is None
+    alone, tried = reading.guessed.unit is None, dict[Guessed, Understanding]()
     if alone and is_header(reading.path):
-        _read_in_a_unit(reading, always=True)
+        _read_in_a_unit(reading, tried, always=True)
     elif alone and reading.understanding().broken:
-        _read_in_a_unit(reading, always=False)  # whoever includes it knows more than a guess
+        _read_in_a_unit(reading, tried, always=False)  # whoever includes it knows more than a guess
     if reading.understanding().unfound:
         _look_for_headers(reading)
     if reading.understanding().unfound and reading.understanding().broken:
@@ -222,7 +222,7 @@ def guess(reading: Reading, text: str) -> None:
     if reading.understanding().unread and not reading.understanding().kernels:
         _take_branches_of_kernels(reading, text)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
-        _read_in_a_unit(reading, always=False)
+        _read_in_a_unit(reading, tried, always=False)
     _take_branches_of_launches(reading, text)
 
 
@@ -429,21 +429,25 @@ def _take_and_turn_on(reading: Reading) -> None:
         reading.read_with(first)
 
 
-def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
+def _read_in_a_unit(reading: Reading, tried: dict[Guessed, Understanding], *, always: bool) -> None:
     """As a part of a file that includes it: the first in which all is clear, or else most is.
 
     ``always``: also when nothing is unclear without; what is clear alone may mean something else there.
+    ``tried``: what came of units before; those of which nothing comes are not read again.
     """
     alone, before = reading.guessed, reading.understanding()
     best, fewest = alone, before.unclear
     taken = False
     for unit in units_of(reading.path):
-        reading.read_with(evolve(alone, unit=unit))
+        first = evolve(alone, unit=unit)
+        if first in tried and tried[first].unclear >= fewest:
+            continue
+        reading.read_with(first)
         if reading.understanding().unfound:
             _look_for_headers(reading)
         if reading.understanding().dependent:  # what would instantiate them may hang on the build's words
             _define_as_the_build_does(reading)
-        now = reading.understanding()
+        now = tried[reading.guessed] = reading.understanding()
         keeps = before.kernels <= now.kernels
         if keeps and (now.unclear < fewest or (always and not taken and now.unclear == fewest)):
             fewest, best, taken = now.unclear, reading.guessed, True

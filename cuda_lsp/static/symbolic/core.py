@@ -64,12 +64,14 @@ class Op(enum.Enum):
 
 BIT_OPS = frozenset({Op.BAND, Op.BOR, Op.BXOR, Op.SHL, Op.SHR})
 INFINITY = math.inf
+_UNKNOWN = frozenset({Op.SYMBOL, Op.APPLY, Op.TEST})
+_UNKNOWN_BITS = 60  # an int of one or two machine words
 
 
 class Term:
     """One hash-consed node. ``lo``/``hi``: a sound interval (``±inf`` when unbounded)."""
 
-    __slots__ = ("args", "hi", "lo", "negation", "op", "order", "parts", "whose")
+    __slots__ = ("args", "hi", "lo", "negation", "op", "order", "parts", "unknowns", "whose")
 
     op: Op
     args: tuple[Any, ...]
@@ -78,6 +80,8 @@ class Term:
     order: int
     parts: tuple[Term, ...]
     """The direct sub-terms."""
+    unknowns: int
+    """Bits of the symbols, functions and predicates in it: who lacks those of another is not around it."""
     negation: Term | None
     """Of a condition, once somebody asked for it."""
     whose: int
@@ -146,6 +150,10 @@ def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi
     term = Term()
     term.op, term.args, term.parts, term.lo, term.hi = op, args, parts, lo, hi
     term.order = next(_order)
+    unknowns = 1 << term.order % _UNKNOWN_BITS if op in _UNKNOWN else 0
+    for part in parts:
+        unknowns |= part.unknowns
+    term.unknowns = unknowns
     term.negation = None
     term.whose = -1
     _table[key] = term
@@ -196,13 +204,17 @@ def monomials(term: Term) -> Mapping[Monomial, int]:
     return {(term,): 1}
 
 
-def _times(a: float, b: float) -> float:
-    return 0 if a == 0 or b == 0 else a * b
-
-
 def range_times(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
     """The interval of products of numbers in two intervals."""
-    products = [_times(a, b) for a in x for b in y]
+    a, b = x
+    c, d = y
+    # 0 times infinity is 0.
+    products = (
+        a * c if a and c else 0,
+        a * d if a and d else 0,
+        b * c if b and c else 0,
+        b * d if b and d else 0,
+    )
     return min(products), max(products)
 
 
@@ -264,6 +276,11 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
         if factor == 1 and len(atoms) == 1:
             return atoms[0]
     items.sort(key=lambda item: [atom.order for atom in item[0]])
+    args = (tuple(items),)
+    known = _table.get((Op.SUM, args))
+    if known is not None:  # most are made again
+        DONE.terms += 1
+        return known
     lo = hi = 0.0
     for atoms, factor in items:
         if len(atoms) == 1:  # the usual case, without products of intervals
@@ -276,7 +293,7 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
     lo = max(lo, _least_beside_parts(items)) if lo < 0 else lo
     parts = tuple(dict.fromkeys(atom for atoms, _ in items for atom in atoms))
     exact = (int(lo) if math.isfinite(lo) else lo, int(hi) if math.isfinite(hi) else hi)
-    return intern(Op.SUM, (tuple(items),), parts, *exact)
+    return intern(Op.SUM, args, parts, *exact)
 
 
 def add(*terms: Term) -> Term:

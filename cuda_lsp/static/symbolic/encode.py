@@ -80,9 +80,7 @@ class Encoder:
     few: int = 0
     """With ``linear``: numbers up to it are told what they multiply by at most."""
     constraints: list[Z3] = field(factory=list[Z3])
-    context: Any = field(factory=lambda: z3().Context())
-    """Of Z3. One for each formula: answers depend on all that was ever asked in it, and on when Python gave
-    back what was asked."""
+    _context: Any = None
     names: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _products: dict[t.Monomial, Z3] = field(factory=dict["t.Monomial", Z3])
@@ -90,6 +88,17 @@ class Encoder:
     _applications: dict[str, list[tuple[list[Z3], Z3]]] = field(factory=dict[str, list[tuple[list[Z3], Z3]]])
     inexact: bool = False
     """Something was abstracted: a model is only a candidate."""
+
+    @property
+    def context(self) -> Any:
+        """Of Z3, made when it is needed: for what there is no time to ask it never is.
+
+        One for each formula: answers depend on all that was ever asked in it, and on when Python gave back
+        what was asked.
+        """
+        if self._context is None:
+            self._context = z3().Context()
+        return self._context
 
     def encode(self, term: Term) -> Z3:
         """The term in Z3; ``constraints`` then say what its parts are."""

@@ -90,12 +90,17 @@ def replace(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Te
         return known
     new = leaf(term)
     if new is None:
-        parts = tuple(replace(part, leaf, done) for part in term.parts)
-        same = all(x is y for x, y in zip(parts, term.parts, strict=True))
-        # Operands of AND/OR were sorted on creation: rebuild from the args in their own order.
-        new = term if same else rebuild(term, parts)
+        new = _with_parts(term, [replace(part, leaf, done) for part in term.parts])
     done[term] = new
     return new
+
+
+def _with_parts(term: Term, parts: list[Term]) -> Term:
+    for new, part in zip(parts, term.parts, strict=True):
+        if new is not part:
+            # Operands of AND/OR were sorted on creation: rebuild from the args in their own order.
+            return rebuild(term, tuple(parts))
+    return term
 
 
 def renamed(term: Term, name_of: Callable[[Term], str | None], memo: dict[Term, Term]) -> Term:
@@ -117,7 +122,26 @@ def renamed(term: Term, name_of: Callable[[Term], str | None], memo: dict[Term, 
 
 def substitute(term: Term, mapping: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
     """``term`` with the keys of ``mapping`` replaced, top down. ``memo``: of calls with one mapping."""
-    return replace(term, mapping.get, memo) if mapping else term
+    unknowns = 0
+    for key in mapping:
+        if not key.unknowns:  # made of numbers: it may be anywhere
+            return replace(term, mapping.get, memo)
+        unknowns |= key.unknowns
+    return _substituted(term, mapping, unknowns, {} if memo is None else memo)
+
+
+def _substituted(term: Term, mapping: Mapping[Term, Term], unknowns: int, done: dict[Term, Term]) -> Term:
+    """``unknowns``: of all keys; where none of them is, no key is."""
+    if not term.unknowns & unknowns:
+        return term
+    known = done.get(term)
+    if known is not None:
+        return known
+    new = mapping.get(term)
+    if new is None:
+        new = _with_parts(term, [_substituted(part, mapping, unknowns, done) for part in term.parts])
+    done[term] = new
+    return new
 
 
 def replacing(mapping: Mapping[Term, Term]) -> Callable[[Term], Term]:
