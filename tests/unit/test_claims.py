@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.model import Finding, Severity, Status, Verdict
+from cuda_lsp.model import Code, Finding, Severity, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
@@ -237,3 +237,44 @@ def test_a_race_of_sizes_that_align_vectors_is_told() -> None:
     )
     (kernel,) = report.kernels
     assert kernel.verdict is Verdict.RACY
+
+
+ROWS = """
+template <int W> __global__ void rows(float* out, int n) {
+    __shared__ float s[W * 4];
+    for (int j = 0; j < n; j++) s[j * W + threadIdx.x] = out[threadIdx.x] + j;
+    float sum = 0;
+    for (int j = 0; j < n; j++) sum += s[j * W + threadIdx.x];
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        ("template <int W> void go(float* o, int n, int t) { rows<W><<<1, t>>>(o, n); }", Verdict.UNDECIDED),
+        ("void go(float* o, int n, int t) { rows<16><<<1, t>>>(o, n); }", Verdict.RACY),
+    ],
+)
+def test_sizes_make_no_blocks_for_guessed_numbers(launch: str, verdict: Verdict) -> None:
+    (kernel,) = check_text(Path("k.cu"), ROWS + launch).kernels
+    assert kernel.name == "rows<16>"
+    assert kernel.verdict is verdict
+    assert any(f.status is Status.CONDITIONAL for f in kernel.findings) is (verdict is Verdict.RACY)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("", False), ("template __global__ void k<64, 4096>(int*);", True)]
+)
+def test_what_guessed_numbers_make_too_large_is_not_told(asked: str, told: bool) -> None:
+    text = f"""
+template <int N, int ROWS> __global__ void k(int* p) {{
+    __shared__ int s[N][ROWS][64];
+    s[threadIdx.x % N][0][0] = p[0];
+}}
+template <int N, int ROWS> void f(int* p) {{ k<N, ROWS><<<1, 1>>>(p); }}
+{asked}
+"""
+    found = {f.code for f in check_text(Path("k.cu"), text).findings}
+    assert (Code.LAUNCH_LIMIT in found) is told

@@ -4,7 +4,8 @@ Who assumes a launch, or guesses template arguments, has no program of which any
 every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
 A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
 mind, and neither are sizes with which they do, nor larger blocks than indices count on: all that is possible.
-So is what guessed numbers of a template show under a launch that nobody told either.
+So is what guessed numbers of a template show under a launch that nobody told either, or whose block follows
+sizes: these may be the numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def claimed(
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     larger = needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block
-    if larger or (launch.assumed and _has_guessed_numbers(kernel)):
+    untold = launch.assumed or (launch.source is LaunchSource.SIZES and kernel.guessed)
+    if larger or (untold and _has_guessed_numbers(kernel)):
         return tuple(_doubted_by_launch(finding, guessed=not larger) for finding in told)
     return tuple(_claim(finding, needs) for finding in told)
 
