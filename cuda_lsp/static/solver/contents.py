@@ -9,7 +9,8 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 
 A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
 that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
-(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
+(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend; and so does what is
+stored where floats of two neighbours enclose a number.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from cuda_lsp.static.exact.collide import Met, collide
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
 from cuda_lsp.static.exact.threads import Thread
-from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
-from cuda_lsp.static.offset_arrays import offset_arrays
+from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents, Unordered
+from cuda_lsp.static.offset_arrays import enclosing_arrays, offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
 from cuda_lsp.static.stored_over import stored_over
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, accesses
+from cuda_lsp.static.symbolic.intervals import Pair
 from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.updates_by_ids import by_ids
@@ -173,8 +175,26 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
             for x, y in pairs
             if x.arrays & y.arrays
         )
-        return _is_update(first, query) and _alike(first, second) and not unlike
+        return is_update(first, query) and _alike(first, second) and not unlike
     return first.array.space is Space.SHARED
+
+
+def sought_in(pair: Pair, query: Query) -> Unordered | None:
+    """The array of floats in which both threads find what encloses a number, and store that they did.
+
+    Of a row that ascends one thread does. Not who counts: it expects many.
+    """
+    names, judged = enclosing_arrays(query.kernel), query.kernel.computed
+    if not names or judged is None or pair.first.mode is not Mode.WRITE is not pair.second.mode:
+        return None
+    if is_update(pair.first, query) or is_update(pair.second, query):
+        return None
+    flow = data_flow(judged)
+    guards = (
+        {array.name for x in flow.at(access.site.range) for array in flow.arrays_in(x.guard)}
+        for access in (pair.first, pair.second)
+    )
+    return next((Unordered(name) for name in sorted(names.intersection(*guards))), None)
 
 
 def _within_rows(p: Problem, query: Query) -> bool:
@@ -188,7 +208,7 @@ def _within_rows(p: Problem, query: Query) -> bool:
     return within and not offset_arrays(query.kernel)
 
 
-def _is_update(access: Access, query: Query) -> bool:
+def is_update(access: Access, query: Query) -> bool:
     """The same place is read and written without an atomic: ``x[k] += 1``, or in two statements."""
     same = [a for a in accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
     return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and not any(a.mode.atomic for a in same)

@@ -26,7 +26,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
 from cuda_lsp.static.solver.condition import condition_of, example_of
-from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
+from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, sought_in, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Query, is_linear
@@ -184,7 +184,8 @@ def _diagnosis(
 ) -> Diagnosis:  # fmt: skip
     """``met``: the two accesses of the replay; ``data``: what of memory that needs, if it may be meant."""
     early, late, swapped = _text_order(p.pair.first, p.pair.second)
-    if data is not None and (order := order_of(p, facts, query)) is not None:
+    order = (order_of(p, facts, query) or sought_in(p.pair, query)) if data is not None else None
+    if order is not None:
         data, doubt, cells = None, order, ()
     status, conditions = Status.POSSIBLE, ()
     meant = data is not None and not query.summary.locks
