@@ -278,3 +278,22 @@ template <int N, int ROWS> void f(int* p) {{ k<N, ROWS><<<1, 1>>>(p); }}
 """
     found = {f.code for f in check_text(Path("k.cu"), text).findings}
     assert (Code.LAUNCH_LIMIT in found) is told
+
+
+@pytest.mark.parametrize(("stored", "accuses"), [("s[0]", False), ("s[threadIdx.x]", True)])
+def test_what_is_stored_is_looked_at_beside_code_that_is_broken(stored: str, accuses: bool) -> None:
+    text = f"""
+__global__ void k(float* out, const float* in) {{
+    __shared__ float s[32];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < nobody_knows(threadIdx.x); i++) {{}}
+    out[blockIdx.x] = {stored};
+}}
+void go(float* o, const float* i) {{ k<<<4, 32>>>(o, i); }}
+"""
+    report = check_text(Path("k.cu"), text)
+    assert report.errors
+    (found,) = (f for f in report.findings if f.kind)
+    assert found.same_value is not accuses
+    assert (found.effective_severity is Severity.INFORMATION) is not accuses
