@@ -7,6 +7,7 @@ when it rests on data or on an over-approximation.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -163,8 +164,8 @@ def _named_arguments(p: Problem, query: Query) -> str:
 
 
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
-    """The unknown value that the pair's formula mentions."""
-    for part in t.subterms(p.formula):
+    """The unknown value that the pair's formula mentions; of its addresses, if these have one."""
+    for part in itertools.chain(*(t.subterms(each) for each in (*p.offsets, p.formula))):
         if part.op not in (Op.APPLY, Op.TEST):
             continue
         name = base_name(part.args[0])
