@@ -19,8 +19,8 @@ __global__ void weigh(float* w, const float* p, const bool* none, float least, c
         else w[at + i] = p[r] - w[at + i];
     }
 }
-void go(float* w, const float* p, const bool* no, float l, const long* f, const long* m, const long* r, long n) {
-    weigh<<<(n + 31) / 32, 32>>>(w, p, no, l, f, m, r, n);
+void go(float* w, const float* p, const bool* no, float l, const long* f, const long* r, long n) {
+    weigh<<<(n + 31) / 32, 32>>>(w, p, no, l, f, f, r, n);
 }
 """
 
