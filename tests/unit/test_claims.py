@@ -297,3 +297,31 @@ void go(float* o, const float* i) {{ k<<<4, 32>>>(o, i); }}
     (found,) = (f for f in report.findings if f.kind)
     assert found.same_value is not accuses
     assert (found.effective_severity is Severity.INFORMATION) is not accuses
+
+
+OWN_ROWS = """
+template <int N> __global__ void rows(float* a, int height, int cols, int pitch) {
+    if (cols < pitch - 64) return;
+    for (int y = blockIdx.x; y < height; y += gridDim.x)
+        for (int x = threadIdx.x; x < cols / N; x += N) a[y * pitch + x * N] = y;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        (
+            "template <int N> void f(float* a, int h, int c, int p) { rows<N><<<1, N>>>(a, h, c, p); }",
+            "undecided",
+        ),
+        ("void f(float* a, int h, int c, int p) { rows<16><<<1, 16>>>(a, h, c, p); }", "racy"),
+    ],
+)
+def test_sizes_of_an_example_need_not_fit_guessed_numbers(launch: str, verdict: str) -> None:
+    (kernel,) = check_text(Path("k.cu"), OWN_ROWS + launch).kernels
+    assert kernel.name == "rows<16>"
+    assert kernel.verdict.value == verdict
+    if verdict == "undecided":
+        assert kernel.reasons == ("the template arguments, which nothing in the file tells",)
+        assert any("(depends on the template arguments)" in f.message for f in kernel.findings)
