@@ -16,7 +16,7 @@ stored where floats of two neighbours enclose a number.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 from attrs import define, field
@@ -25,7 +25,7 @@ from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import budgets
-from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.data_flow import Source, data_flow
 from cuda_lsp.static.exact.collide import Met, collide
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
@@ -57,7 +57,7 @@ def with_contents(
         with suppress(NeedsData, TooLong):
             met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))
             if met is not None and _feasible(met, runs, memory, choice is not None):
-                return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+                return met, _needed(p, met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
 
 
@@ -86,11 +86,18 @@ def _inputs_choose(p: Problem, query: Query) -> bool:
     return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
 
 
-def _needed(met: Met, memory: _Contents) -> Conditions:
-    """The contents of memory, and how conditions on floating-point data come out, as a condition."""
+def _needed(p: Problem, met: Met, memory: _Contents) -> Conditions:
+    """The contents of memory, and how conditions on floating-point data come out, as a condition.
+
+    Of what else the two threads read on their way nothing hangs.
+    """
+    flow = data_flow(memory.query.kernel)
+    places = (x for access in (p.pair.first, p.pair.second) for x in flow.at(access.site.range))
+    deciding = flow.arrays_in(frozenset[Source]().union(*(x.address | x.guard for x in places)))
     chosen = {access.chosen for access in met if access.chosen is not None}
     told = sorted({(site.range.start.line, holds) for site, holds in chosen})
-    return (*([memory.condition()] if memory.asked else []), *(Branch(*branch) for branch in told))
+    contents = [memory.condition(deciding)] if memory.asked else []
+    return (*contents, *(Branch(*branch) for branch in told))
 
 
 @define
@@ -122,9 +129,11 @@ class _Contents:
     def cells(self) -> Cells:
         return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
 
-    def condition(self) -> Contents:
-        inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
-        return Contents(tuple((inputs or self.asked).items()))
+    def condition(self, deciding: Set[Array]) -> Contents:
+        """Of the arrays that decide, if any of them was asked."""
+        known = {cell: value for cell, value in self.asked.items() if cell[0] in deciding} or self.asked
+        inputs = {cell: value for cell, value in known.items() if cell[0] not in self.of_written}
+        return Contents(tuple((inputs or known).items()))
 
 
 def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:
