@@ -34,7 +34,15 @@ from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.exact.run import Pending
 from cuda_lsp.static.exact.search import Search, Shown, Sites
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
+from cuda_lsp.static.findings.conditions import (
+    Branch,
+    Condition,
+    Contents,
+    Example,
+    Needs,
+    SomeContents,
+    parameters_of,
+)
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import meant_for_blocks, unlike
@@ -77,7 +85,10 @@ def _races(
         if (shown.same_block or meant_for_blocks(kernel, launch)) and _meant(
             search.flow, shown, kernel, launch
         ):
-            found[pair] = _diagnosis(search, shown)
+            diagnosis = _diagnosis(search, shown)
+            named = parameters_of(diagnosis.conditions)
+            if not any(named.issuperset(tie) for tie in kernel.ties):  # the host knows what it ties together
+                found[pair] = diagnosis
     return found
 
 

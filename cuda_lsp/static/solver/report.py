@@ -41,6 +41,8 @@ from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Op, Term
 
+_FAR = 4  # times a size is far above it
+
 
 def race_finding(
     p: Problem, facts: Term, answer: Answer, query: Query, launch: LaunchConfig | None,
@@ -265,6 +267,8 @@ def _launch_doubt(
         return grain
     if launch is not None and assumed and unlike(query.kernel, launch):
         return Open.LAUNCH_ASSUMED
+    if needed and query.kernel.ties and _hangs_on_ties(p, facts, query):
+        return Open.ARGUMENTS
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if needed and c.is_weak(needed):
@@ -285,6 +289,21 @@ def _launch_doubt(
     if _possible(p, t.and_(facts, small), query, arguments):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
+
+
+def _hangs_on_ties(p: Problem, facts: Term, query: Query) -> bool:
+    """It is a race for some values alone of what the host makes of another size, which knows why it does.
+
+    Not where it is one if they are equal, and if the one is far above the other.
+    """
+    formula = query.complete(t.and_(facts, p.formula), p)
+    sizes = {x.args[0]: x for x in query.parameters(formula)}
+    return any(
+        query.satisfiable(t.and_(formula, t.le(t.ONE, sizes[of]), case)) is False
+        for made, of in sorted(query.kernel.ties)
+        if made in sizes and of in sizes
+        for case in (t.eq(sizes[made], sizes[of]), t.le(t.scale(sizes[of], _FAR), sizes[made]))
+    )
 
 
 def _possible(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int]) -> bool:
