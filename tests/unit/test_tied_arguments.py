@@ -21,7 +21,8 @@ __global__ void fold(float* b, const float* a, unsigned size, unsigned whole) {
 void go(float* b, const float* a, unsigned size, unsigned other) {
     unsigned whole = MADE;
     CHANGED
-    fold<<<128, 128>>>(b, a, static_cast<unsigned int>(size), static_cast<unsigned int>(whole));
+    fold<<<128, 128>>>(b, a, static_cast<unsigned int>(size),
+                       static_cast<unsigned int>(whole));
 }
 MORE
 """

@@ -143,7 +143,7 @@ def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> It
 def ties(constants: HostConstants, arguments: Sequence[str], at: int) -> frozenset[tuple[int, int]]:
     """Positions of arguments that a call makes of others, nobody here knows how: ``m = round_up(n)``."""
     host, found = _Host(constants, at), set[tuple[int, int]]()
-    plain = {i: _CAST.sub("", text).strip(" ()") for i, text in enumerate(arguments)}
+    plain = {i: _CAST.sub("", text).strip(" ()\n\t") for i, text in enumerate(arguments)}
     names = {i: name for i, name in plain.items() if name.isidentifier()}
     for position, name in names.items() if len(names) > 1 else ():
         reached = constants.reached(name, at)
