@@ -502,7 +502,7 @@ class KernelReport:
     ``reasons`` say why it is undecided (or what was left out). ``refined``: the solver has finished
     with it (False: first tier only, more may come). ``launches`` are those analysed, first one shown.
     ``assumptions``: what a race-free verdict takes for granted of the kernel's arguments, for people.
-    ``notes``: those of the reasons that tell of dynamic runs.
+    ``notes``: those of the reasons that tell of dynamic runs. ``guessed``: the template arguments are.
     """
 
     name: str
@@ -515,6 +515,7 @@ class KernelReport:
     key: str = ""  # identifies the analysed text and settings; equal key, equal report
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    guessed: bool = False
 
     @property
     def misses_barrier(self) -> bool:

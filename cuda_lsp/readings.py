@@ -143,11 +143,14 @@ def merged(readings: Sequence[tuple[Path, FileReport]]) -> FileReport:
     for unit, report in readings:
         for kernel in report.kernels:
             found.setdefault((kernel.name, kernel.range.start.line), []).append((unit, kernel))
-    instances = {(_base(name), line) for name, line in found if "<" in name}
+    clearness = {(name, line): _clearness(name, reports) for (name, line), reports in found.items()}
+    clearest: dict[tuple[str, int], int] = {}
+    for (name, line), clear in clearness.items():
+        clearest[_base(name), line] = max(clear, clearest.get((_base(name), line), 0))
     kernels = [
         _one(reports)
         for (name, line), reports in found.items()
-        if "<" in name or (name, line) not in instances  # a template that this unit does not instantiate
+        if clearness[name, line] == clearest[_base(name), line]
     ]
     reports = [report for _, report in readings]
     return evolve(
@@ -156,6 +159,14 @@ def merged(readings: Sequence[tuple[Path, FileReport]]) -> FileReport:
         errors=_errors(reports),
         seconds=sum(report.seconds for report in reports),
     )
+
+
+def _clearness(name: str, reports: Iterable[tuple[Path, KernelReport]]) -> int:
+    """What is known of a template's arguments: an instance of some unit, a guess, or nothing.
+
+    Who guesses makes up a program, which is of no interest where other units tell the real one.
+    """
+    return 2 * ("<" in name) - all(kernel.guessed for _, kernel in reports)
 
 
 def _base(name: str) -> str:

@@ -228,7 +228,9 @@ class _Worker:
         if self.killed:
             return self.killed
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
-            return too_long(_whole(self.limits.reading if known is None else self.limits.seconds))
+            limit = self.limits.reading if known is None else self.limits.seconds
+            more = "; --deadline allows more" if limit == self.limits.seconds else ""
+            return too_long(_whole(limit)) + more
         return end_of(status, used, self.limits.memory, self.inherited).reason
 
 

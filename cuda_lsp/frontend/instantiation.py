@@ -113,8 +113,13 @@ class Guesses:
         """Whether any of the templates has arguments that were guessed."""
         return any(self._request(template, source) for template in templates)
 
+    def made_up(self, templates: Sequence[KernelSource], source: SourceText) -> bool:
+        """Whether no launch tells anything of the arguments of these templates."""
+        requests = (self._requests.get(_header(template, source), (_TOLD, ())) for template in templates)
+        return any(asked and attempt != _TOLD for attempt, asked in requests)
+
     def _request(self, template: KernelSource, source: SourceText) -> tuple[str, ...]:
-        return self._requests.get(_header(template, source), (0, ()))[1]
+        return self._requests.get(_header(template, source), (_TOLD, ()))[1]
 
     def revise(
         self, ast: Ast, sources: KernelSources, problems: Problems, source: SourceText, launches: Launches
@@ -313,7 +318,7 @@ def left_out(sources: KernelSources) -> list[ToolError]:
         told.append(
             ToolError(
                 f"kernel template '{template.base_name}' has {shown + more} instantiations;"
-                f" {shown} of them are analysed",
+                f" {shown} of them are analysed: a file that instantiates others alone shows these",
                 template.name_range,
             )
         )

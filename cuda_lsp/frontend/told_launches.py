@@ -12,6 +12,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     common_extents,
     common_facts,
     common_sums,
+    common_ties,
     conditions_by_launch,
     conditions_of,
     launched_extents,
@@ -49,6 +50,7 @@ def with_launches(
         arguments={**arguments, **(directive.arguments if directive else {})},
         extents=common_extents(source, sites),
         sums=common_sums(source, sites, directive),
+        ties=common_ties(source, sites) if directive is None else frozenset(),
         unread=None if directive is not None else unread_launch(source, sites),
     )
 

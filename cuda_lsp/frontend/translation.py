@@ -554,6 +554,7 @@ class Translation:
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(own, self._source),
+            guessed=self._guesses.made_up(own, self._source),
             granted=(*kernel.granted, *left_out(self._ast, source, self._source)),
         )
 

@@ -680,6 +680,7 @@ class Kernel:
     which every launch passes the block's extent along an axis (0, 1, 2). ``sums``: parameters that hold the
     running sums of another one, by name.
     ``unread``: a launch in the source of which nobody knows the block.
+    ``ties``: parameters that the host makes of others, nobody knows how, each with one of these.
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``behind``: pointer parameters that launches point into an earlier one's buffer: its name, and how many
     bytes further on; where some point elsewhere, a parameter of its own (``apart``) tells which do.
@@ -705,10 +706,12 @@ class Kernel:
     digest: str = ""
     mangled: str = ""  # the linker's name of an instantiation
     instantiated_by: str = ""  # text to append for a compiler, when the arguments were guessed
+    guessed: bool = False  # its template arguments, of which no launch tells any
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     extents: Mapping[str, int] = field(factory=dict[str, int])
     sums: Mapping[str, RunningSum] = field(factory=dict[str, RunningSum])
+    ties: frozenset[tuple[str, str]] = frozenset()
     unread: Site | None = None
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()

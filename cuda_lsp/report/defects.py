@@ -2,9 +2,10 @@
 
 A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
 defects: the pairs of one array that are linked by accesses which they share, within a block or between
-blocks, all of a kernel that rely on lock step, in whichever instances of a template they are, and barriers
-that threads miss for one reason; of other findings those of one place. What a function does is one defect in
-all kernels that call it. The worst of them leads; the places of the others are related to it.
+blocks, all of a kernel that rely on lock step, in whichever instances of a template they are, barriers that
+threads miss for one reason, and reads of what nobody wrote in one array; of other findings those of one
+place. What a function does is one defect in all kernels that call it. The worst of them leads; the places of
+the others are related to it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def _linked(group: Sequence[Finding], finding: Finding) -> bool:
         or _one_place(finding, other)
         or _one_function(finding, other)
         or _one_parting(finding, other)
+        or _one_gap(finding, other)
         or (_alike(finding, other) and places_of(finding) & places_of(other))
         for other in group
     )
@@ -75,6 +77,13 @@ def _one_parting(a: Finding, b: Finding) -> bool:
     if not a.code is b.code is Code.BARRIER_DIVERGENCE or template_of(a.kernel) != template_of(b.kernel):
         return False
     return bool(a.parted) and set(a.parted) == set(b.parted)
+
+
+def _one_gap(a: Finding, b: Finding) -> bool:
+    """Reads of what nobody has written in one shared array, which each step of a reduction repeats."""
+    if not a.code is b.code is Code.SHARED_UNINITIALISED or template_of(a.kernel) != template_of(b.kernel):
+        return False
+    return a.witness is not None and b.witness is not None and a.witness.array == b.witness.array
 
 
 def _lock_step(a: Finding, b: Finding) -> bool:
@@ -117,7 +126,14 @@ def _led(group: Sequence[Finding]) -> Finding:
     told = set(places_of(leader))
     related: list[Related] = []
     for other in others:
-        also = f"also {other.kind.value if other.kind else 'missed'}: {other.status.value}"
+        what = (
+            other.kind.value
+            if other.kind
+            else "read"
+            if other.code is Code.SHARED_UNINITIALISED
+            else "missed"
+        )
+        also = f"also {what}: {other.status.value}"
         for place in (Related(other.site, also), *other.related[:1]):
             if place.site.range not in told:
                 told.add(place.site.range)

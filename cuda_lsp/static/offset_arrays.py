@@ -15,7 +15,7 @@ from attrs import frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, BinaryOp, Const, Expr, Kernel, Load, Var
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import mapped, stripped, subexpressions, used, variables, walk
 from cuda_lsp.model import Space
 from cuda_lsp.static import budgets
@@ -62,9 +62,34 @@ def ascending_arrays(kernel: Kernel) -> frozenset[Array]:
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
-def _with_neighbours(kernel: Kernel) -> frozenset[Array]:
+def enclosing_arrays(kernel: Kernel) -> frozenset[str]:
+    """Pointer parameters to floats of which a kernel seeks the two neighbours that enclose a number.
+
+    ``d[i] <= x && x < d[i + 1]``: of sums and of sorted values there is one such place.
+    """
+    judged = kernel.computed or kernel  # what floats are compared with is known there alone
+    names = {a.param.name for a in _with_neighbours(judged, Float) if a.param is not None}
+    return frozenset(names & {array.name for array in _enclosing(judged)}) if names else frozenset()
+
+
+def _enclosing(kernel: Kernel) -> Iterator[Array]:
+    held, below, above = _held(kernel, Float), dict[_Element, list[Expr]](), dict[_Element, list[Expr]]()
+    for s in walk(kernel.body):
+        for e in subexpressions(used(s)):
+            if isinstance(e, ir.Binary) and e.op in _BELOW | _ABOVE:
+                for one, other, lesser in ((e.left, e.right, _BELOW), (e.right, e.left, _ABOVE)):
+                    for element in _elements(one, held):
+                        (below if e.op in lesser else above).setdefault(element, []).append(stripped(other))
+    for low, limits in below.items():
+        for high, others in above.items():
+            if low.array is high.array and _distance(low, high) == 1 and any(x in others for x in limits):
+                yield low.array
+
+
+@lru_cache(maxsize=budgets.KEPT_FACTS)
+def _with_neighbours(kernel: Kernel, of: type[Int] | type[Float] = Int) -> frozenset[Array]:
     reads: dict[Array, list[_Element]] = defaultdict(list)
-    for element in _read(kernel).values():
+    for element in _read(kernel, of).values():
         reads[element.array].append(element)
     found: set[Array] = set()
     for array, read in reads.items():
@@ -82,7 +107,7 @@ def _distance(one: _Element, other: _Element) -> int:
     return 1 if apart == {None: one.size} else -1 if apart == {None: -one.size} else 0
 
 
-def _read(kernel: Kernel) -> Mapping[int, _Element]:
+def _read(kernel: Kernel, of: type[Int] | type[Float] = Int) -> Mapping[int, _Element]:
     """The elements that loads of integers read, by the statement's id, where the array is known."""
     facts = facts_of(kernel)
     found: dict[int, _Element] = {}
@@ -93,7 +118,7 @@ def _read(kernel: Kernel) -> Mapping[int, _Element]:
             place = linear(_renamed(s.pointer, alike))
             alike[s.var] = first.setdefault(frozenset(place.items()), s.var)
             roots = facts.roots(s.pointer)
-            if isinstance(s.type, Int) and len(roots) == 1:
+            if isinstance(s.type, of) and len(roots) == 1:
                 found[id(s)] = _Element(next(iter(roots)), tuple(place.items()), s.type.size)
     return found
 
@@ -168,9 +193,9 @@ def _arrays(e: Expr, held: _Held) -> set[Array]:
     return {x.array for x in _elements(e, held)}
 
 
-def _held(kernel: Kernel) -> _Held:
+def _held(kernel: Kernel, of_type: type[Int] | type[Float] = Int) -> _Held:
     """Of variables that are given nothing but elements of arrays: which."""
-    read = _read(kernel)
+    read = _read(kernel, of_type)
     given = givers(walk(kernel.body))
     found: dict[Var, frozenset[_Element]] = {}
 

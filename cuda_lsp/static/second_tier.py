@@ -23,6 +23,9 @@ from cuda_lsp.static.launches.second_opinion import accusations, entitled, secon
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 from cuda_lsp.static.witnessed_values import with_values
 
+_ASSUMED = (Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_TEMPLATE, Open.TEMPLATE)
+"""What is not of the program, and may be all that makes a race."""
+
 
 def refine_with_second_opinion(
     kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
@@ -31,7 +34,7 @@ def refine_with_second_opinion(
     first = refine_kernel(kernel, launches, gpu, budget)
     if launches:
         findings = with_values(kernel, first.findings, gpu)
-        first = evolve(first, findings=claimed(kernel, launches[0], gpu, findings))
+        first = _left_open(evolve(first, findings=claimed(kernel, launches[0], gpu, findings)))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 
@@ -55,7 +58,13 @@ def refine_with_second_opinion(
         return found
 
     findings = second_opinion(kernel, launch, first.findings, others, shown)
-    if first.verdict is not Verdict.RACY or any(f.certain and f.kind for f in findings):
-        return evolve(first, findings=findings)
-    reasons = (*first.reasons, doubt(Open.LAUNCH_UNTOLD))
-    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=reasons)
+    return _left_open(evolve(first, findings=findings))
+
+
+def _left_open(answer: SolverResult) -> SolverResult:
+    """A kernel of which no race is certain any more is undecided, for what these hang on."""
+    if answer.verdict is not Verdict.RACY or any(f.certain and f.kind for f in answer.findings):
+        return answer
+    doubts = (doubt(f.doubt) for f in answer.findings if f.kind and f.doubt in _ASSUMED)
+    reasons = tuple(dict.fromkeys((*answer.reasons, *doubts)))
+    return evolve(answer, verdict=Verdict.UNDECIDED, reasons=reasons)

@@ -8,13 +8,12 @@ two can store anything different (``execution.equal_values``).
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 
 from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import KernelReport, RaceKind, SourceRange, Verdict
+from cuda_lsp.model import KernelReport, RaceKind, Verdict
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.words import doubt
@@ -30,16 +29,13 @@ def first_tier(kernel: Kernel, settings: Settings) -> FirstTier:
 
 def is_open(first: FirstTier, kernel: Kernel) -> bool:
     """Whether what threads store matters and is not known: two of them write one place, and floats."""
-    return _stores_floats(kernel, {f.site.range for f in first.findings if is_suspected(f)})
+    suspected = {f.site.range for f in first.findings if is_suspected(f)}
+    return bool(suspected and suspected & stores_of_floats(kernel))
 
 
 def may_open(first: FirstTier, kernel: Kernel) -> bool:
     """Whether it may matter later, as the solver may tell of such stores."""
     return not first.decided and not kernel.errors and bool(stores_of_floats(kernel))
-
-
-def _stores_floats(kernel: Kernel, places: Set[SourceRange]) -> bool:
-    return bool(places) and not kernel.errors and bool(places & stores_of_floats(kernel))
 
 
 def with_stored_values(

@@ -132,6 +132,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         findings=shown(findings.values(), settings),
         refined=decided and not any(look.by_example for look in looks),
         key=kernel.digest,
+        guessed=kernel.guessed,
         assumptions=taken_as_meant(kernel) if verdict is Verdict.RACE_FREE else (),
     )
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.model import Finding, Severity, Status, Verdict
+from cuda_lsp.model import Code, Finding, Severity, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
@@ -237,3 +237,91 @@ def test_a_race_of_sizes_that_align_vectors_is_told() -> None:
     )
     (kernel,) = report.kernels
     assert kernel.verdict is Verdict.RACY
+
+
+ROWS = """
+template <int W> __global__ void rows(float* out, int n) {
+    __shared__ float s[W * 4];
+    for (int j = 0; j < n; j++) s[j * W + threadIdx.x] = out[threadIdx.x] + j;
+    float sum = 0;
+    for (int j = 0; j < n; j++) sum += s[j * W + threadIdx.x];
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        ("template <int W> void go(float* o, int n, int t) { rows<W><<<1, t>>>(o, n); }", Verdict.UNDECIDED),
+        ("void go(float* o, int n, int t) { rows<16><<<1, t>>>(o, n); }", Verdict.RACY),
+    ],
+)
+def test_sizes_make_no_blocks_for_guessed_numbers(launch: str, verdict: Verdict) -> None:
+    (kernel,) = check_text(Path("k.cu"), ROWS + launch).kernels
+    assert kernel.name == "rows<16>"
+    assert kernel.verdict is verdict
+    assert any(f.status is Status.CONDITIONAL for f in kernel.findings) is (verdict is Verdict.RACY)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("", False), ("template __global__ void k<64, 4096>(int*);", True)]
+)
+def test_what_guessed_numbers_make_too_large_is_not_told(asked: str, told: bool) -> None:
+    text = f"""
+template <int N, int ROWS> __global__ void k(int* p) {{
+    __shared__ int s[N][ROWS][64];
+    s[threadIdx.x % N][0][0] = p[0];
+}}
+template <int N, int ROWS> void f(int* p) {{ k<N, ROWS><<<1, 1>>>(p); }}
+{asked}
+"""
+    found = {f.code for f in check_text(Path("k.cu"), text).findings}
+    assert (Code.LAUNCH_LIMIT in found) is told
+
+
+@pytest.mark.parametrize(("stored", "accuses"), [("s[0]", False), ("s[threadIdx.x]", True)])
+def test_what_is_stored_is_looked_at_beside_code_that_is_broken(stored: str, accuses: bool) -> None:
+    text = f"""
+__global__ void k(float* out, const float* in) {{
+    __shared__ float s[32];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < nobody_knows(threadIdx.x); i++) {{}}
+    out[blockIdx.x] = {stored};
+}}
+void go(float* o, const float* i) {{ k<<<4, 32>>>(o, i); }}
+"""
+    report = check_text(Path("k.cu"), text)
+    assert report.errors
+    (found,) = (f for f in report.findings if f.kind)
+    assert found.same_value is not accuses
+    assert (found.effective_severity is Severity.INFORMATION) is not accuses
+
+
+OWN_ROWS = """
+template <int N> __global__ void rows(float* a, int height, int cols, int pitch) {
+    if (cols < pitch - 64) return;
+    for (int y = blockIdx.x; y < height; y += gridDim.x)
+        for (int x = threadIdx.x; x < cols / N; x += N) a[y * pitch + x * N] = y;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "verdict"),
+    [
+        (
+            "template <int N> void f(float* a, int h, int c, int p) { rows<N><<<1, N>>>(a, h, c, p); }",
+            "undecided",
+        ),
+        ("void f(float* a, int h, int c, int p) { rows<16><<<1, 16>>>(a, h, c, p); }", "racy"),
+    ],
+)
+def test_sizes_of_an_example_need_not_fit_guessed_numbers(launch: str, verdict: str) -> None:
+    (kernel,) = check_text(Path("k.cu"), OWN_ROWS + launch).kernels
+    assert kernel.name == "rows<16>"
+    assert kernel.verdict.value == verdict
+    if verdict == "undecided":
+        assert kernel.reasons == ("the template arguments, which nothing in the file tells",)
+        assert any("(depends on the template arguments)" in f.message for f in kernel.findings)

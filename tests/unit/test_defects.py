@@ -52,6 +52,25 @@ def test_two_barriers_missing_at_different_places_are_two_findings() -> None:
     assert len(defects(found.findings)) == 2
 
 
+HALVED = """
+    __shared__ int s[64], r[64];
+    int t = threadIdx.x;
+    if (t < 32) s[t] = r[t] = 0;
+    __syncthreads();
+    if (t < 32) out[t] = s[t + {first}] + s[t + {second}] + {other}[t + 16];
+"""
+
+
+@pytest.mark.parametrize(("other", "count"), [("s", 1), ("r", 2)])
+def test_reads_of_what_nobody_wrote_are_one_finding_of_each_array(other: str, count: int) -> None:
+    told = report(HALVED.format(first=32, second=8, other=other)).findings
+    unwritten = [f for f in told if f.code is Code.SHARED_UNINITIALISED]
+    assert len(unwritten) == 3
+    found = [f for f in defects(told) if f.code is Code.SHARED_UNINITIALISED]
+    assert len(found) == count
+    assert {r.message for f in found for r in f.related} == {"also read: proved"}
+
+
 PARTED = "__shared__ int s[256]; int t = threadIdx.x;{first}\n{barrier}s[t] = t; {second} out[t] = s[t ^ 1];"
 
 

@@ -29,7 +29,7 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.readings import Reading, Readings
 from cuda_lsp.static import budgets
-from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.analyze import Analyzer, check_text
 
 KERNELS = """__global__ void turned(real* p) {
     __shared__ real s[TILE];
@@ -293,3 +293,44 @@ def test_a_template_that_the_first_units_do_not_instantiate_is_looked_for_in_mor
 def test_a_header_of_which_all_is_made_out_is_read_no_more() -> None:
     *_, header = read_all(dict.fromkeys("abcdefghij", Verdict.UNDECIDED))
     assert [error.message for error in header.errors] == ["read in 4 of the 10 files that include it"]
+
+
+def read_instances(*, guessed: bool, beside: Verdict) -> FileReport:
+    """Of a header in two units: the first has a racy ``k<16>``, the second instantiates ``k<64>``."""
+    header, units = Path("/p/k.h"), [Path("/p/a.cu"), Path("/p/b.cu")]
+    (made,) = reading(header, Verdict.RACY, name="k<16>").kernels
+    readings = Readings([*units, header], [header])
+    while wave := readings.wave():
+        for job in wave:
+            if job.unit is None:
+                readings.take(job, FileReport(job.path, kernel_headers=(header,)))
+            elif job.unit.stem == "a":
+                readings.take(job, FileReport(header, kernels=(evolve(made, guessed=guessed),)))
+            else:
+                readings.take(job, reading(header, beside, name="k<64>"))
+    return readings.reports()[-1]
+
+
+@pytest.mark.parametrize("beside", list(Verdict))
+def test_a_guessed_instance_has_no_say_where_a_unit_tells_the_real_one(beside: Verdict) -> None:
+    assert verdicts(read_instances(guessed=True, beside=beside)) == {"k<64>": beside}
+
+
+def test_an_instance_that_a_unit_tells_has_its_say_beside_others() -> None:
+    report = read_instances(guessed=False, beside=Verdict.RACE_FREE)
+    assert verdicts(report) == {"k<16>": Verdict.RACY, "k<64>": Verdict.RACE_FREE}
+
+
+@pytest.mark.parametrize(
+    ("around", "guessed"),
+    [
+        ("", True),
+        ("template <int N> void f(int* p) { each<N><<<1, N>>>(p); }", True),
+        ("void f(int* p) { each<64><<<1, 64>>>(p); }", False),
+        ("template __global__ void each<64>(int*);", False),
+    ],
+)
+def test_what_nothing_tells_of_a_template_is_a_guess(around: str, guessed: bool) -> None:
+    text = f"template <int N> __global__ void each(int* p) {{ p[threadIdx.x + N] = 1; }}\n{around}"
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.guessed is guessed

@@ -36,6 +36,7 @@ _MOST_STEPS = 6
 _LONGEST = 400
 """Characters of an expression."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_CALL = re.compile(r"\w\s?\(")
 _WIDTH = 32
 """Bits of an int."""
 
@@ -137,6 +138,22 @@ def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> It
         by = math.gcd(*value.values()) if value and any(value) else 1
         if by > 1:
             yield f"#u{position} % {by} == 0"
+
+
+def ties(constants: HostConstants, arguments: Sequence[str], at: int) -> frozenset[tuple[int, int]]:
+    """Positions of arguments that a call makes of others, nobody here knows how: ``m = round_up(n)``."""
+    host, found = _Host(constants, at), set[tuple[int, int]]()
+    plain = {i: _CAST.sub("", text).strip(" ()\n\t") for i, text in enumerate(arguments)}
+    names = {i: name for i, name in plain.items() if name.isidentifier()}
+    for position, name in names.items() if len(names) > 1 else ():
+        reached = constants.reached(name, at)
+        if reached is None or reached.text is None or not _CALL.search(reached.text):
+            continue
+        if host.value(reached.text, reached.position) is None:
+            words = set(_WORD.findall(reached.text)) - {name}
+            kept = {word for word in words if constants.keeps(word, reached.position, at)}
+            found |= {(position, other) for other, word in names.items() if word in kept}
+    return frozenset(found)
 
 
 def grids(

@@ -348,6 +348,13 @@ def common_sums(
     return found
 
 
+def common_ties(kernel: KernelSource, sites: Iterable[LaunchSite]) -> frozenset[tuple[str, str]]:
+    """Parameters that every launch makes of other ones, nobody knows how, and these."""
+    names = dict(enumerate(kernel.parameters))
+    told = [{(names.get(i, ""), names.get(j, "")) for i, j in s.ties} for s in _sites_of(kernel, sites)]
+    return frozenset(told[0].intersection(*told)) if told else frozenset()
+
+
 def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
     own = _sites_of(kernel, sites)

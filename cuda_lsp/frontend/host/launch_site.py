@@ -59,6 +59,7 @@ class LaunchSite:
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     ``scope``: what stands before the kernel's name, ``a::b::``. ``sums``: arguments that hold running sums.
     ``written``: where the launch stands, if ``site`` is where a caller comes to it.
+    ``ties``: arguments that a call makes of others, and these.
     """
 
     kernel: str
@@ -90,6 +91,7 @@ class LaunchSite:
     scope: str = ""
     sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
     written: Site | None = None
+    ties: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def shared(self) -> Mapping[int, SharedBuffer]:

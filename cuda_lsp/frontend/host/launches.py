@@ -25,6 +25,7 @@ from cuda_lsp.frontend.host.computed_arguments import (
     grids,
     multiples,
     quotients,
+    ties,
 )
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.constants import NO_POINTERS
@@ -395,6 +396,7 @@ class _Reader:
             definitions=launch.definitions,
             scope=launch.scope,
             sums=self._sums(launch, at),
+            ties=self._ties(launch, at, given.taken),
         )
 
     def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:
@@ -450,6 +452,15 @@ class _Reader:
                 return computed_arguments(constants, launch.configuration, launch.arguments, at)
 
         return self._once((computed_arguments, at, taken, *_written_as(launch)), told)
+
+    def _ties(self, launch: Written, at: int, taken: Taken) -> frozenset[tuple[int, int]]:
+        constants = self._file.constants
+
+        def told() -> frozenset[tuple[int, int]]:
+            with constants.knowing(Given({}, taken)):
+                return ties(constants, launch.arguments, at)
+
+        return self._once((ties, at, taken, *launch.arguments), told)
 
     def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
         return self._once(

@@ -34,11 +34,19 @@ from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.exact.run import Pending
 from cuda_lsp.static.exact.search import Search, Shown, Sites
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
+from cuda_lsp.static.findings.conditions import (
+    Branch,
+    Condition,
+    Contents,
+    Example,
+    Needs,
+    SomeContents,
+    parameters_of,
+)
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import meant_for_blocks, unlike
-from cuda_lsp.static.offset_arrays import bounding_arrays
+from cuda_lsp.static.offset_arrays import bounding_arrays, enclosing_arrays
 from cuda_lsp.static.stored_over import stored_over
 from cuda_lsp.static.updates_by_ids import by_ids
 
@@ -77,7 +85,10 @@ def _races(
         if (shown.same_block or meant_for_blocks(kernel, launch)) and _meant(
             search.flow, shown, kernel, launch
         ):
-            found[pair] = _diagnosis(search, shown)
+            diagnosis = _diagnosis(search, shown)
+            named = parameters_of(diagnosis.conditions)
+            if not any(named.issuperset(tie) for tie in kernel.ties):  # the host knows what it ties together
+                found[pair] = diagnosis
     return found
 
 
@@ -119,7 +130,9 @@ def _may_be_meant(
         data = [arrays - counters for arrays in data]
     if not any(data):
         one = a.site.range == b.site.range and a.mode is b.mode is Mode.WRITE
-        return not _holds_a_key(flow, a, b) and not (one and flow.stores_what_ranks(a))
+        return not _holds_a_key(flow, a, b) and not (
+            one and (flow.stores_what_ranks(a) or _encloses(flow, a))
+        )
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         if flow.follows_itself(a, b):
@@ -146,6 +159,15 @@ def _holds_a_key(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
     guards = flow.arrays_in(a.guard) & flow.arrays_in(b.guard)
     ranges = guards & bounding_arrays(flow.slice.kernel)
     return bool(ranges) and not (ranges <= flow.rows and guards - ranges)
+
+
+def _encloses(flow: DataFlow, a: Accessed) -> bool:
+    """It is stored by who finds the two neighbours that enclose a number, and not counted there."""
+    names = enclosing_arrays(flow.slice.kernel)
+    counts = any(
+        x.mode is Mode.READ and x.arrays & a.arrays and x.address == a.address for x in flow.accesses
+    )
+    return not counts and any(array.name in names for array in flow.arrays_in(a.guard))
 
 
 def _kept_apart(flow: DataFlow, a: Accessed, b: Accessed, same_block: bool) -> bool:

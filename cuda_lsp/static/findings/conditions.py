@@ -197,6 +197,7 @@ class Open(enum.Enum):
     LAUNCH_ASSUMED = "the launch, which is only assumed"
     LAUNCH_UNTOLD = "the launch, whose block nothing in the file tells"  # other plausible ones do not show it
     LAUNCH_AND_TEMPLATE = "the block and template arguments of the launch, which nothing in the file tells"
+    TEMPLATE = "the template arguments, which nothing in the file tells"
     LAUNCH_AND_ARGUMENTS = "the launch and the arguments"
     ARGUMENTS = "the arguments"
     BLOCKS_ASSUMED = "the number of blocks, which is only assumed"

@@ -376,7 +376,11 @@ def ending(
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
     alike = _SAME if same else ""
-    depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
+    exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
+    told = of is None or isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
+    depends = "" if told or of is None else f" (depends on {doubt(of)})"
+    if of is Open.TEMPLATE:
+        depends = " (depends on the template arguments)"
     block = None if launch is None else launch.block
     if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
         depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"

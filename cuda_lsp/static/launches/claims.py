@@ -4,7 +4,8 @@ Who assumes a launch, or guesses template arguments, has no program of which any
 every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
 A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
 mind, and neither are sizes with which they do, nor larger blocks than indices count on: all that is possible.
-So is what guessed numbers of a template show under a launch that nobody told either.
+So is what guessed numbers of a template show under a launch that nobody told either, or whose block follows
+sizes: these may be the numbers. Nor need numbers that are guessed fit the sizes of an example.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Status
-from cuda_lsp.static.findings.conditions import Compared, Needs, Open, parameters_of
+from cuda_lsp.static.findings.conditions import Compared, Example, Needs, Open, parameters_of
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such
 from cuda_lsp.static.launches import blocks
@@ -33,15 +34,27 @@ def claimed(
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     larger = needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block
-    if larger or (launch.assumed and _has_guessed_numbers(kernel)):
+    untold = launch.assumed or (launch.source is LaunchSource.SIZES and kernel.guessed)
+    if larger or (untold and _has_guessed_numbers(kernel)):
         return tuple(_doubted_by_launch(finding, guessed=not larger) for finding in told)
-    return tuple(_claim(finding, needs) for finding in told)
+    fitting = kernel.guessed and _has_guessed_numbers(kernel)
+    return tuple(_up_to_numbers(f) if fitting and _by_example(f) else _claim(f, needs) for f in told)
 
 
 def _has_guessed_numbers(kernel: Kernel) -> bool:
     """Numbers that nobody told are template arguments: extents and strides need not fit together."""
     written = kernel.name.partition("<")[2].rpartition(">")[0]
     return bool(kernel.instantiated_by) and any(part.strip().isdigit() for part in written.split(","))
+
+
+def _by_example(finding: Diagnosis) -> bool:
+    """It is a race for certain sizes, as far as is known."""
+    return finding.certain and any(isinstance(condition, Example) for condition in finding.conditions)
+
+
+def _up_to_numbers(finding: Diagnosis) -> Diagnosis:
+    """Sizes were found that show it, which need not fit the guessed numbers of a template."""
+    return finding.doubted(Open.TEMPLATE) if finding.code not in ADVICE else finding
 
 
 def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:

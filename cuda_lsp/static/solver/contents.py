@@ -9,13 +9,14 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 
 A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
 that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
-(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
+(``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend; and so does what is
+stored where floats of two neighbours enclose a number.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 from attrs import define, field
@@ -24,19 +25,20 @@ from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import budgets
-from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.data_flow import Source, data_flow
 from cuda_lsp.static.exact.collide import Met, collide
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
 from cuda_lsp.static.exact.threads import Thread
-from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
-from cuda_lsp.static.offset_arrays import offset_arrays
+from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents, Unordered
+from cuda_lsp.static.offset_arrays import enclosing_arrays, offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
 from cuda_lsp.static.stored_over import stored_over
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, accesses
+from cuda_lsp.static.symbolic.intervals import Pair
 from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.updates_by_ids import by_ids
@@ -55,7 +57,7 @@ def with_contents(
         with suppress(NeedsData, TooLong):
             met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))
             if met is not None and _feasible(met, runs, memory, choice is not None):
-                return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+                return met, _needed(p, met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
 
 
@@ -84,11 +86,18 @@ def _inputs_choose(p: Problem, query: Query) -> bool:
     return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
 
 
-def _needed(met: Met, memory: _Contents) -> Conditions:
-    """The contents of memory, and how conditions on floating-point data come out, as a condition."""
+def _needed(p: Problem, met: Met, memory: _Contents) -> Conditions:
+    """The contents of memory, and how conditions on floating-point data come out, as a condition.
+
+    Of what else the two threads read on their way nothing hangs.
+    """
+    flow = data_flow(memory.query.kernel)
+    places = (x for access in (p.pair.first, p.pair.second) for x in flow.at(access.site.range))
+    deciding = flow.arrays_in(frozenset[Source]().union(*(x.address | x.guard for x in places)))
     chosen = {access.chosen for access in met if access.chosen is not None}
     told = sorted({(site.range.start.line, holds) for site, holds in chosen})
-    return (*([memory.condition()] if memory.asked else []), *(Branch(*branch) for branch in told))
+    contents = [memory.condition(deciding)] if memory.asked else []
+    return (*contents, *(Branch(*branch) for branch in told))
 
 
 @define
@@ -120,9 +129,11 @@ class _Contents:
     def cells(self) -> Cells:
         return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
 
-    def condition(self) -> Contents:
-        inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
-        return Contents(tuple((inputs or self.asked).items()))
+    def condition(self, deciding: Set[Array]) -> Contents:
+        """Of the arrays that decide, if any of them was asked."""
+        known = {cell: value for cell, value in self.asked.items() if cell[0] in deciding} or self.asked
+        inputs = {cell: value for cell, value in known.items() if cell[0] not in self.of_written}
+        return Contents(tuple((inputs or known).items()))
 
 
 def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:
@@ -173,8 +184,26 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
             for x, y in pairs
             if x.arrays & y.arrays
         )
-        return _is_update(first, query) and _alike(first, second) and not unlike
+        return is_update(first, query) and _alike(first, second) and not unlike
     return first.array.space is Space.SHARED
+
+
+def sought_in(pair: Pair, query: Query) -> Unordered | None:
+    """The array of floats in which both threads find what encloses a number, and store that they did.
+
+    Of a row that ascends one thread does. Not who counts: it expects many.
+    """
+    names, judged = enclosing_arrays(query.kernel), query.kernel.computed
+    if not names or judged is None or pair.first.mode is not Mode.WRITE is not pair.second.mode:
+        return None
+    if is_update(pair.first, query) or is_update(pair.second, query):
+        return None
+    flow = data_flow(judged)
+    guards = (
+        {array.name for x in flow.at(access.site.range) for array in flow.arrays_in(x.guard)}
+        for access in (pair.first, pair.second)
+    )
+    return next((Unordered(name) for name in sorted(names.intersection(*guards))), None)
 
 
 def _within_rows(p: Problem, query: Query) -> bool:
@@ -188,7 +217,7 @@ def _within_rows(p: Problem, query: Query) -> bool:
     return within and not offset_arrays(query.kernel)
 
 
-def _is_update(access: Access, query: Query) -> bool:
+def is_update(access: Access, query: Query) -> bool:
     """The same place is read and written without an atomic: ``x[k] += 1``, or in two statements."""
     same = [a for a in accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
     return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and not any(a.mode.atomic for a in same)

@@ -7,6 +7,7 @@ when it rests on data or on an over-approximation.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
 from cuda_lsp.static.solver.condition import condition_of, example_of
-from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
+from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, sought_in, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Query, is_linear
@@ -40,6 +41,8 @@ from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Op, Term
+
+_FAR = 4  # times a size is far above it
 
 
 def race_finding(
@@ -164,8 +167,8 @@ def _named_arguments(p: Problem, query: Query) -> str:
 
 
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
-    """The unknown value that the pair's formula mentions."""
-    for part in t.subterms(p.formula):
+    """The unknown value that the pair's formula mentions; of its addresses, if these have one."""
+    for part in itertools.chain(*(t.subterms(each) for each in (*p.offsets, p.formula))):
         if part.op not in (Op.APPLY, Op.TEST):
             continue
         name = base_name(part.args[0])
@@ -185,7 +188,8 @@ def _diagnosis(
 ) -> Diagnosis:  # fmt: skip
     """``met``: the two accesses of the replay; ``data``: what of memory that needs, if it may be meant."""
     early, late, swapped = _text_order(p.pair.first, p.pair.second)
-    if data is not None and (order := order_of(p, facts, query)) is not None:
+    order = (order_of(p, facts, query) or sought_in(p.pair, query)) if data is not None else None
+    if order is not None:
         data, doubt, cells = None, order, ()
     status, conditions = Status.POSSIBLE, ()
     meant = data is not None and not query.summary.locks
@@ -266,6 +270,8 @@ def _launch_doubt(
         return grain
     if launch is not None and assumed and unlike(query.kernel, launch):
         return Open.LAUNCH_ASSUMED
+    if needed and query.kernel.ties and _hangs_on_ties(p, facts, query):
+        return Open.ARGUMENTS
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if needed and c.is_weak(needed):
@@ -286,6 +292,21 @@ def _launch_doubt(
     if _possible(p, t.and_(facts, small), query, arguments):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
+
+
+def _hangs_on_ties(p: Problem, facts: Term, query: Query) -> bool:
+    """It is a race for some values alone of what the host makes of another size, which knows why it does.
+
+    Not where it is one if they are equal, and if the one is far above the other.
+    """
+    formula = query.complete(t.and_(facts, p.formula), p)
+    sizes = {x.args[0]: x for x in query.parameters(formula)}
+    return any(
+        query.satisfiable(t.and_(formula, t.le(t.ONE, sizes[of]), case)) is False
+        for made, of in sorted(query.kernel.ties)
+        if made in sizes and of in sizes
+        for case in (t.eq(sizes[made], sizes[of]), t.le(t.scale(sizes[of], _FAR), sizes[made]))
+    )
 
 
 def _possible(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int]) -> bool:

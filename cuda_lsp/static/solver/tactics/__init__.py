@@ -59,6 +59,7 @@ _CHEAP: tuple[Tactic, ...] = (
     quotients.one_after_the_other(_OF_ADDRESSES),
     *_OF_ADDRESSES[:-1],
     sums.as_sizes(_OF_ADDRESSES),  # of others, by the host
+    quotients.as_sizes(_OF_ADDRESSES),  # of pitches in bytes
     strided.as_one_index(_OF_ADDRESSES),  # of a block and its round
     _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
     rows.apart,
