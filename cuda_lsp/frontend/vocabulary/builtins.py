@@ -43,6 +43,7 @@ from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
 from cuda_lsp.frontend.vocabulary.surfaces import surface
 from cuda_lsp.ir.atomics import ATOMICS
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
+from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     FALSE,
     AddressOf,
@@ -373,12 +374,7 @@ def _rows() -> dict[str, Handler]:
     add("fmin fminf", _minmax(BinaryOp.MIN))
     add("fmax fmaxf", _minmax(BinaryOp.MAX))
     add("abs labs llabs", _intrinsic("abs"))
-    add(
-        "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi "
-        "__mul64hi __umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm "
-        "__funnelshift_l __funnelshift_r __funnelshift_lc __funnelshift_rc __fns",
-        _intrinsic(),
-    )
+    add(" ".join(name for name in INTRINSICS if name.startswith("__")), _intrinsic())
     add("mul24", _intrinsic("__mul24"))
     add("umul24", _intrinsic("__umul24"))
     add("mulhi", _intrinsic("__mulhi"))
@@ -390,7 +386,9 @@ def _rows() -> dict[str, Handler]:
     add("__builtin_clz", _intrinsic("__clz"))
     add("__builtin_ffs", _intrinsic("__ffs"))
     add(
-        "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r",
+        "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r "
+        "__vibmax_s32 __vibmin_s32 __vibmax_u32 __vibmin_u32 "
+        "__vibmax_s16x2 __vibmin_s16x2 __vibmax_u16x2 __vibmin_u16x2",
         _writes_results,
     )
     add("printf vprintf __assert_fail __assertfail puts", _effects_only)
