@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from attrs import evolve
 
@@ -94,6 +94,7 @@ class Guesses:
         self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
         self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
         self._classes: dict[str, tuple[tuple[str, ...], ...]] = {}  # guesses with classes of the unit
+        self._several: set[tuple[str, str]] = set()  # scopes and names that headers may give others, too
 
     @property
     def count(self) -> int:
@@ -121,7 +122,7 @@ class Guesses:
     ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
-        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators)
+        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators, self._several)
         failed = self._failed(problems.of_requests)
         for template in sources.templates:
             key = _header(template, source)
@@ -136,9 +137,16 @@ class Guesses:
             elif not failed.isdisjoint(asked) or (
                 asked and (problems.hang_on_arguments(*template.offsets) if broken else not instances)
             ):
+                nothing = not broken and failed.isdisjoint(asked)
+                if nothing and (named := (template.scope, template.base_name)) not in self._several:
+                    # The name alone may mean others of the unit, which clang does not say: with its type.
+                    self._several.add(named)
+                    self._classes.pop(key, None)
+                    self._ask(made, key, template, attempt, broken)
+                    continue
                 if attempt == _TOLD:
                     self._refused[key] = asked
-                self._ask(made, key, template, attempt + 1, broken or not failed.isdisjoint(asked))
+                self._ask(made, key, template, attempt + 1, not nothing)
             elif asked and (new := made.told(template)) not in ((), asked, self._refused.get(key)):
                 self._requests[key] = (_TOLD, new)
         for key in list(self._requests)[:-_MOST_TEMPLATES]:
@@ -195,6 +203,7 @@ class _Requests:
         launches: Launches,
         templates: Sequence[KernelSource],
         enumerators: dict[str, int],
+        several: Set[tuple[str, str]],
     ) -> None:
         self._ast = ast
         self._root = raw_cursor(ast.tu.cursor)
@@ -203,6 +212,7 @@ class _Requests:
         self._launches = launches
         self._stand_ins = StandIns(ast, self._root, data)
         self._overloaded = Counter((template.scope, template.base_name) for template in templates)
+        self._several = several
 
     def _parameters(self, template: KernelSource, attempt: int) -> tuple[TemplateParameter, ...] | None:
         return parameters_of(self._ast, template, self._data, attempt, self._enumerator)
@@ -270,13 +280,14 @@ class _Requests:
 
     def _named(self, template: KernelSource, arguments: str) -> str:
         address = f"&{template.scope}{template.base_name}<{arguments}>"
-        if self._overloaded[template.scope, template.base_name] == 1:
+        named = (template.scope, template.base_name)
+        if self._overloaded[named] == 1 and named not in self._several:
             return address
         # Which one of its name is meant, its type tells.
         lib = self._ast.lib
         whole = self._ast.string(lib.clang_getTypeSpelling(lib.clang_getCursorType(template.cursor)))
-        named = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
-        takes = _WORD.sub(lambda word: named.get(word[0], word[0]).strip(), whole.partition("(")[2])
+        stands_for = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
+        takes = _WORD.sub(lambda word: stands_for.get(word[0], word[0]).strip(), whole.partition("(")[2])
         return f"static_cast<void (*)({takes}>({address})"
 
 

@@ -46,3 +46,21 @@ template <typename T> void run(T* out, T* in, int n) {{ k<<<n / 256 + 1, 256>>>(
 """
     (kernel,) = check_text(Path("k.cu"), text).kernels
     assert kernel.verdict is verdict
+
+
+@pytest.mark.parametrize(("place", "verdict"), [("i", Verdict.RACE_FREE), ("i / 2", Verdict.RACY)])
+def test_a_template_is_told_from_one_of_its_name_in_a_header(
+    tmp_path: Path, place: str, verdict: Verdict
+) -> None:
+    header = "template <typename T> __global__ void clear(T* out, T value) { out[threadIdx.x] = value; }\n"
+    (tmp_path / "other.cuh").write_text(header)
+    text = f"""#include "other.cuh"
+template <typename T>
+__global__ void clear(T* out, T value, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[{place}] = value + i;
+}}
+template <typename T> void run(T* out, int n) {{ clear<<<n / 256 + 1, 256>>>(out, T(1), n); }}
+"""
+    (kernel,) = check_text(tmp_path / "k.cu", text).kernels
+    assert kernel.verdict is verdict

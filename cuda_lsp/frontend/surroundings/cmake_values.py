@@ -19,7 +19,9 @@ _MAX_BYTES = 1 << 20
 _SET = re.compile(r'^[ \t]*set\s*\(\s*(\w+)\s+"?([\w.+-]{1,60})"?\s*(?:\)|CACHE\s+[A-Z]+\s)', re.I | re.M)
 _OPTION = re.compile(r'^[ \t]*option\s*\(\s*(\w+)\s+"[^"]{0,200}"\s+(ON|OFF)\s*\)', re.I | re.M)
 _OF_CUDA = re.compile(r"cuda|nvidia|nvcc", re.I)
-OF_OTHERS = re.compile(r"hip(?!blas)|rocm|\bamd|sycl|opencl", re.I)
+_OF_HIP = re.compile(r"hip(?!blas)|rocm|\bamd", re.I)
+_OF_NEITHER = re.compile(r"sycl|opencl", re.I)
+OF_OTHERS = re.compile(f"{_OF_HIP.pattern}|{_OF_NEITHER.pattern}", re.I)
 """Words of other platforms."""
 _COMMENT = re.compile(r"#[^\n]*")
 
@@ -59,6 +61,11 @@ def _texts(root: Path) -> Iterator[tuple[Path, str]]:
 def speaks_of_cuda(text: str) -> int:
     """How often a text names CUDA, less how often it names another platform."""
     return len(_OF_CUDA.findall(text)) - len(OF_OTHERS.findall(text))
+
+
+def speaks_of_hip(text: str) -> int:
+    """How often a text names HIP, less how often it names another platform."""
+    return len(_OF_HIP.findall(text)) - len(_OF_CUDA.findall(text)) - len(_OF_NEITHER.findall(text))
 
 
 def forget() -> None:
