@@ -35,8 +35,9 @@ _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
 # The first guesses keep to what parameters are called; later ones have one type for all parameters, or a
 # vector for one of them (its number, from -1 down). Numbers whose names tell nothing are small in the last:
-# dimensions and orders of methods, of which there are few.
-_ATTEMPTS = (
+# dimensions and orders of methods, of which there are few. What all fail with may be that numbers are of
+# warps, or that one type is of values and the next ones of places: in the very last, which fill packs, too.
+_ATTEMPTS: tuple[tuple[int | tuple[str, ...], bool, str], ...] = (
     (0, True, "16"),
     (1, True, "16"),
     (2, True, "16"),
@@ -45,9 +46,11 @@ _ATTEMPTS = (
     (1, False, "16"),
     (0, True, "1"),
     (0, True, "2"),
+    (("float", "int"), True, "32"),
+    (("unsigned", "float"), False, "32"),
 )
 # Guesses with classes of the project: which of those that fit, and which attempt says the other arguments.
-_WITH_CLASSES = ((0, 0), (1, 0), (2, 0), (0, 1), (0, 6), (0, 7), (3, 0))
+_WITH_CLASSES = ((0, 0), (1, 0), (2, 0), (0, 1), (0, 6), (0, 7), (3, 0), (0, 8))
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
 _BEFORE_NAME = re.compile(r"(->|\S)\s*\b\w+\s*\Z")
@@ -73,6 +76,7 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"radius|halo", "3"),
 )
 
+_IN_A_PACK = 2  # arguments, where there are some
 _UNTOLD = "…"  # among a kernel's template arguments
 _INDEX = "1"  # of what is the number of an element, of which there may be few: of an axis, a channel, a stage
 
@@ -287,8 +291,18 @@ class _Requests:
         lib = self._ast.lib
         whole = self._ast.string(lib.clang_getTypeSpelling(lib.clang_getCursorType(template.cursor)))
         stands_for = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
-        takes = _WORD.sub(lambda word: stands_for.get(word[0], word[0]).strip(), whole.partition("(")[2])
+        takes = _WORD.sub(lambda word: stands_for.get(word[0], word[0]).strip(), _taken(whole))
         return f"static_cast<void (*)({takes}>({address})"
+
+
+def _taken(type: str) -> str:
+    """What stands in the last brackets of a function's type, and ``)``; others are of what it returns."""
+    depth = 0
+    for place in range(len(type) - 1, -1, -1):
+        depth += (type[place] == ")") - (type[place] == "(")
+        if type[place] == "(" and not depth:
+            return type[place + 1 :]
+    return ")"
 
 
 def _with_names(kernel: KernelSource, asked: Sequence[str]) -> KernelSource:
@@ -366,10 +380,15 @@ def parameters_of(
             continue
         text = _text(ast, parameter, data)
         if b"..." in text:
+            if isinstance(kind, tuple) and parameter.kind == _TYPE_PARAMETER:
+                found += [TemplateParameter(types[0], is_type=True)] * _IN_A_PACK
             break
         if parameter.kind == _TYPE_PARAMETER:
             count += 1
-            usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
+            if isinstance(kind, tuple):
+                usual = kind[min(count, len(kind)) - 1]
+            else:
+                usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
             guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:

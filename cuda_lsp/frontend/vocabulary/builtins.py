@@ -40,6 +40,7 @@ from cuda_lsp.frontend.vocabulary.builtin_memory import (
     store_through,
 )
 from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
+from cuda_lsp.frontend.vocabulary.registers import FUNCTIONS
 from cuda_lsp.frontend.vocabulary.surfaces import surface
 from cuda_lsp.ir.atomics import ATOMICS
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
@@ -201,6 +202,10 @@ def _number(call: Call) -> Value:
     """One number for all threads: it is made of nothing but what the text says."""
     call.values()
     return call.result([zero(INT64)])
+
+
+def _register(call: Call) -> Value:
+    return conversions.converted(call.low, FUNCTIONS[call.name], call.info.ir)
 
 
 def _reads_clock(call: Call) -> Value:
@@ -397,6 +402,8 @@ def _rows() -> dict[str, Handler]:
     add("__invariant __global_invariant __candidate_invariant __implies __enabled", _effects_only)
     add("__trap abort exit __builtin_trap __builtin_unreachable", _trap)
     add("clock clock64 globaltimer __globaltimer", _reads_clock)
+    for name in FUNCTIONS:
+        add(name, _register)
     add("__builtin_expect __builtin_assume_aligned forward move __builtin_nontemporal_load", _identity)
     add(
         "__cvta_generic_to_shared __cvta_generic_to_global __cvta_shared_to_generic __cvta_global_to_generic",
