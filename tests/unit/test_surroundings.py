@@ -351,6 +351,9 @@ def test_targets_of_other_folders_define_macros_for_cuda(tmp_path: Path, build: 
 
 
 BY_OPTIONS = """option(WIDE "Wide rows" {default})
+if(OLD)
+  set(WIDE FALSE)
+endif()
 if({asked})
   add_definitions(-DTILE=128)
 else({asked})
@@ -387,6 +390,12 @@ def test_what_is_read_as_hip_is_built_for_hip(tmp_path: Path, barrier: str, want
     root = project(tmp_path, {"CMakeLists.txt": text, "src/swap.cu": kernel})
     report = checked(root / "src/swap.cu")
     assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(wanted, (128, 1, 1))]
+
+
+def test_not_is_of_the_word_behind_it_alone(tmp_path: Path) -> None:
+    text = "if(NOT WIDE OR SYCL)\nadd_definitions(-DTILE=4)\nelse()\nadd_definitions(-DTILE=128)\nendif()\n"
+    (root := project(tmp_path, {"CMakeLists.txt": text})).joinpath("a.cu").touch()
+    assert build_macros(root / "a.cu", {"TILE"}) == ("TILE=128",)
 
 
 def test_the_folder_behind_a_path_is_no_macro(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from attrs import frozen
 from cuda_lsp import files
 from cuda_lsp.frontend.surroundings.cmake_values import (
     OF_OTHERS,
+    options_of,
     speaks_of_cuda,
     speaks_of_hip,
     texts_of,
@@ -41,7 +42,7 @@ _BRANCH = re.compile(
     re.M | re.I,
 )
 _CLOSED = re.compile(r"\bendif\b", re.I)
-_NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
+_NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b(?![^\n]*\s(?:OR|AND)\s)|ifn)", re.I)
 _ASKED = re.compile(r"\s{0,9}if\s?\(\s?(?:NOT\s)?\s?(\w+)\s?\)", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
 _VARIABLE = re.compile(r"(?<=\w)=\$\{(\w+)\}")
@@ -61,7 +62,7 @@ class _Cases:
         asked = self.speaks(condition) * (-1 if _NEGATED.match(condition) else 1)
         option = _ASKED.match(condition)
         value = self.options.get(option[1]) if option and not asked else None
-        if value in ("ON", "OFF"):
+        if value is not None:
             return (*branches, "")[(value == "ON") == bool(_NEGATED.match(condition))]
         scores = [
             asked + self.speaks(body),
@@ -79,7 +80,7 @@ def build_macros(
     ``hip``: the text is read as HIP. ``by_options``: options are as they are by default.
     """
     root = project_root(path)
-    options = values_of(root) if root is not None and by_options else dict[str, str | None]()
+    options = options_of(root) if root is not None and by_options else dict[str, str | None]()
     cases = _Cases(speaks_of_hip if hip else speaks_of_cuda, options)
     found: dict[str, str] = {}
     for file in _build_files(path):

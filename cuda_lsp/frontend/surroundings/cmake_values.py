@@ -29,9 +29,19 @@ _COMMENT = re.compile(r"#[^\n]*")
 @lru_cache(maxsize=4)
 def values_of(root: Path) -> Mapping[str, str | None]:
     """The variables of the project at ``root``; None: of several values."""
+    return _told(root, _SET, _OPTION)
+
+
+@lru_cache(maxsize=4)
+def options_of(root: Path) -> Mapping[str, str | None]:
+    """``ON`` or ``OFF`` of each option, as it is by default; None: of several defaults."""
+    return _told(root, _OPTION)
+
+
+def _told(root: Path, *patterns: re.Pattern[str]) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
     for _, text in texts_of(root):
-        for name, value in (*_SET.findall(text), *_OPTION.findall(text)):
+        for name, value in (found for pattern in patterns for found in pattern.findall(text)):
             values[name] = value if values.get(name, value) == value else None
     return values
 
@@ -72,3 +82,4 @@ def forget() -> None:
     """Look again: files may have come or gone."""
     texts_of.cache_clear()
     values_of.cache_clear()
+    options_of.cache_clear()
