@@ -42,7 +42,8 @@ _BRANCH = re.compile(
     re.M | re.I,
 )
 _CLOSED = re.compile(r"\bendif\b", re.I)
-_NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b(?![^\n]*\s(?:OR|AND)\s)|ifn)", re.I)
+_NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
+_SEVERAL = re.compile(r"\s(?:OR|AND)\s", re.I)
 _ASKED = re.compile(r"\s{0,9}if\s?\(\s?(?:NOT\s)?\s?(\w+)\s?\)", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
 _VARIABLE = re.compile(r"(?<=\w)=\$\{(\w+)\}")
@@ -59,11 +60,12 @@ class _Cases:
     def chosen(self, branches: Sequence[str]) -> str:
         """The one that speaks of the compiler most, and least of others; else as options are. "": none."""
         condition, _, body = branches[0].partition("\n")
-        asked = self.speaks(condition) * (-1 if _NEGATED.match(condition) else 1)
+        negated = _NEGATED.match(condition) is not None and _SEVERAL.search(condition) is None
+        asked = self.speaks(condition) * (-1 if negated else 1)
         option = _ASKED.match(condition)
         value = self.options.get(option[1]) if option and not asked else None
         if value is not None:
-            return (*branches, "")[(value == "ON") == bool(_NEGATED.match(condition))]
+            return (*branches, "")[(value == "ON") == negated]
         scores = [
             asked + self.speaks(body),
             *(self.speaks(branch) - asked for branch in branches[1:]),
