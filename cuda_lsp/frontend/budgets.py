@@ -54,7 +54,7 @@ MOST_ATTEMPTS = 64
 MOST_BYTES = 8 << 20
 """Of one text."""
 
-MOST_PARSES = 18
+MOST_PARSES = 22
 """Of one text: one with what launches tell of its templates, and guesses while that does not compile."""
 
 PATIENCE = 3

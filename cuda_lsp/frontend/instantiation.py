@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from attrs import evolve
 
@@ -35,8 +35,9 @@ _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
 # The first guesses keep to what parameters are called; later ones have one type for all parameters, or a
 # vector for one of them (its number, from -1 down). Numbers whose names tell nothing are small in the last:
-# dimensions and orders of methods, of which there are few.
-_ATTEMPTS = (
+# dimensions and orders of methods, of which there are few. What all fail with may be that numbers are of
+# warps, or that one type is of values and the next ones of places: in the very last, which fill packs, too.
+_ATTEMPTS: tuple[tuple[int | tuple[str, ...], bool, str], ...] = (
     (0, True, "16"),
     (1, True, "16"),
     (2, True, "16"),
@@ -45,9 +46,11 @@ _ATTEMPTS = (
     (1, False, "16"),
     (0, True, "1"),
     (0, True, "2"),
+    (("float", "int"), True, "32"),
+    (("unsigned", "float"), False, "32"),
 )
 # Guesses with classes of the project: which of those that fit, and which attempt says the other arguments.
-_WITH_CLASSES = ((0, 0), (1, 0), (2, 0), (0, 1), (0, 6), (0, 7), (3, 0))
+_WITH_CLASSES = ((0, 0), (1, 0), (2, 0), (0, 1), (0, 6), (0, 7), (3, 0), (0, 8))
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _SCOPE = re.compile(r"\(&((?:\w+::)*\w+)::\w+<")  # of a template among others of its name
 _BEFORE_NAME = re.compile(r"(->|\S)\s*\b\w+\s*\Z")
@@ -73,6 +76,7 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"radius|halo", "3"),
 )
 
+_IN_A_PACK = 2  # arguments, where there are some
 _UNTOLD = "…"  # among a kernel's template arguments
 _INDEX = "1"  # of what is the number of an element, of which there may be few: of an axis, a channel, a stage
 
@@ -94,6 +98,7 @@ class Guesses:
         self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
         self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
         self._classes: dict[str, tuple[tuple[str, ...], ...]] = {}  # guesses with classes of the unit
+        self._several: set[tuple[str, str]] = set()  # scopes and names that headers may give others, too
 
     @property
     def count(self) -> int:
@@ -126,7 +131,7 @@ class Guesses:
     ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
-        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators)
+        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators, self._several)
         failed = self._failed(problems.of_requests)
         for template in sources.templates:
             key = _header(template, source)
@@ -141,9 +146,16 @@ class Guesses:
             elif not failed.isdisjoint(asked) or (
                 asked and (problems.hang_on_arguments(*template.offsets) if broken else not instances)
             ):
+                nothing = not broken and failed.isdisjoint(asked)
+                if nothing and (named := (template.scope, template.base_name)) not in self._several:
+                    # The name alone may mean others of the unit, which clang does not say: with its type.
+                    self._several.add(named)
+                    self._classes.pop(key, None)
+                    self._ask(made, key, template, attempt, broken)
+                    continue
                 if attempt == _TOLD:
                     self._refused[key] = asked
-                self._ask(made, key, template, attempt + 1, broken or not failed.isdisjoint(asked))
+                self._ask(made, key, template, attempt + 1, not nothing)
             elif asked and (new := made.told(template)) not in ((), asked, self._refused.get(key)):
                 self._requests[key] = (_TOLD, new)
         for key in list(self._requests)[:-_MOST_TEMPLATES]:
@@ -200,6 +212,7 @@ class _Requests:
         launches: Launches,
         templates: Sequence[KernelSource],
         enumerators: dict[str, int],
+        several: Set[tuple[str, str]],
     ) -> None:
         self._ast = ast
         self._root = raw_cursor(ast.tu.cursor)
@@ -208,6 +221,7 @@ class _Requests:
         self._launches = launches
         self._stand_ins = StandIns(ast, self._root, data)
         self._overloaded = Counter((template.scope, template.base_name) for template in templates)
+        self._several = several
 
     def _parameters(self, template: KernelSource, attempt: int) -> tuple[TemplateParameter, ...] | None:
         return parameters_of(self._ast, template, self._data, attempt, self._enumerator)
@@ -275,14 +289,25 @@ class _Requests:
 
     def _named(self, template: KernelSource, arguments: str) -> str:
         address = f"&{template.scope}{template.base_name}<{arguments}>"
-        if self._overloaded[template.scope, template.base_name] == 1:
+        named = (template.scope, template.base_name)
+        if self._overloaded[named] == 1 and named not in self._several:
             return address
         # Which one of its name is meant, its type tells.
         lib = self._ast.lib
         whole = self._ast.string(lib.clang_getTypeSpelling(lib.clang_getCursorType(template.cursor)))
-        named = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
-        takes = _WORD.sub(lambda word: named.get(word[0], word[0]).strip(), whole.partition("(")[2])
+        stands_for = dict(zip(template.template_parameters, split_arguments(arguments), strict=False))
+        takes = _WORD.sub(lambda word: stands_for.get(word[0], word[0]).strip(), _taken(whole))
         return f"static_cast<void (*)({takes}>({address})"
+
+
+def _taken(type: str) -> str:
+    """What stands in the last brackets of a function's type, and ``)``; others are of what it returns."""
+    depth = 0
+    for place in range(len(type) - 1, -1, -1):
+        depth += (type[place] == ")") - (type[place] == "(")
+        if type[place] == "(" and not depth:
+            return type[place + 1 :]
+    return ")"
 
 
 def _with_names(kernel: KernelSource, asked: Sequence[str]) -> KernelSource:
@@ -360,10 +385,15 @@ def parameters_of(
             continue
         text = _text(ast, parameter, data)
         if b"..." in text:
+            if isinstance(kind, tuple) and parameter.kind == _TYPE_PARAMETER:
+                found += [TemplateParameter(types[0], is_type=True)] * _IN_A_PACK
             break
         if parameter.kind == _TYPE_PARAMETER:
             count += 1
-            usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
+            if isinstance(kind, tuple):
+                usual = kind[min(count, len(kind)) - 1]
+            else:
+                usual = types[kind] if kind >= 0 else types[-1] if vectors and count == -kind else types[0]
             guess = _type(ast.spelling(parameter).lower(), usual, named)
             found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
         else:

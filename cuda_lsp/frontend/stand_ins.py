@@ -2,8 +2,10 @@
 
 ``template <class F> kernel(F f, …)`` that calls ``f(a, b)`` compiles with no number. What its text does with
 such a parameter (calls it with so many arguments, names members of it, passes it on to another template that
-does) is compared with the classes that the unit declares. A class that holds pointers, or is passed some
-that it may write to, counts only where the kernel's own file names it: what one writes is its own affair.
+does) is compared with the classes that the unit declares. Of one that nothing is done with but to choose
+among specialisations (``Apply<Op>::of(x)``), it is what these are for. A class that holds pointers, or is
+passed some that it may write to, counts only where the kernel's own file names it: what one writes is its
+own affair.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ _FUNCTIONS = frozenset({_METHOD, _FUNCTION_TEMPLATE})
 _TEMPLATES = frozenset({_FUNCTION_TEMPLATE, _CLASS_TEMPLATE})
 _TEMPLATE_PARAMETERS = (_TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER)
 _POINTER, _REFERENCE = 101, 103  # CXTypeKind numbers
+_TYPE_ARGUMENT = 1  # a CXTemplateArgumentKind number
 _CALL = "operator()"
 _SAY_NOTHING = frozenset({"type", "value", "value_type"})
 """Members that classes of all kinds have."""
@@ -85,6 +88,7 @@ class StandIns:
         self._own_text = text
         self._classes: dict[str, _Class] | None = None
         self._templates: dict[str, list[RawCursor]] = {}
+        self._specialised: dict[str, list[RawCursor]] = {}  # class templates, by their names
         self._asked: dict[tuple[int, int], list[_Class]] = {}
 
     def of(
@@ -98,7 +102,27 @@ class StandIns:
         if key not in self._asked:
             self._asked[key] = self._classes_for(template, parameter)
         spelled = (self._spelled(each, parameter, guess) for each in self._asked[key])
-        return tuple(name for name in spelled if name is not None)[:MOST_CANDIDATES]
+        found = [name for name in spelled if name is not None] or self._specialised_for(template, parameter)
+        return tuple(found)[:MOST_CANDIDATES]
+
+    def _specialised_for(self, template: RawCursor, parameter: Parameter) -> list[str]:
+        """Classes that a template is specialised for to which the parameter is passed."""
+        if parameter.takes:
+            return []
+        self._every()
+        lib, found = self._ast.lib, dict[str, None]()
+        for name, position, by_value in passed_on(blanked(self._text(template)), parameter, set()):
+            for each in self._specialised.get(name, ()) if not by_value else ():
+                count = lib.clang_Cursor_getNumTemplateArguments(each)
+                kind = lib.clang_Cursor_getTemplateArgumentKind(each, position) if position < count else 0
+                if kind != _TYPE_ARGUMENT:
+                    continue
+                type = lib.clang_Cursor_getTemplateArgumentType(each, position)
+                if lib.clang_getTypeDeclaration(type).kind in (_STRUCT, _CLASS):
+                    found[self._ast.string(lib.clang_getTypeSpelling(lib.clang_getCanonicalType(type)))] = (
+                        None
+                    )
+        return list(found)
 
     def _classes_for(self, template: RawCursor, parameter: Parameter) -> list[_Class]:
         wanted = self._wanted(template, parameter, _MOST_PASSED_ON)
@@ -184,6 +208,8 @@ class StandIns:
             elif kind in _TEMPLATES or kind in _RECORDS:
                 if kind in _TEMPLATES:
                     self._templates.setdefault(name, []).append(child)
+                elif ast.lib.clang_Cursor_getNumTemplateArguments(child) > 0:
+                    self._specialised.setdefault(name, []).append(child)
                 if kind in _RECORDS and name and "(" not in name:
                     self._record(child, f"{scope}{name}", nested=kind in (_STRUCT, _CLASS))
 

@@ -21,6 +21,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from cuda_lsp.ir import packed
 from cuda_lsp.ir.program import Binary, BinaryOp, Const, Expr, UnaryOp
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import subexpressions
@@ -164,8 +165,8 @@ UNARY: Mapping[UnaryOp, UnaryOperation] = {row.op: row for row in (
 # ------------------------------------------------------------------------------------- intrinsics
 
 
-IntegerFunction = Callable[[Sequence[int], Int], int]
-"""Operands in the type's range and the *operand* type → a value in the result's range."""
+IntegerFunction = packed.Function
+"""Operands in the types' ranges and the type of the first → a value in the result's range."""
 
 
 def _bits(a: int, type: Int) -> int:
@@ -187,7 +188,8 @@ _ROWS: tuple[tuple[str, IntegerFunction], ...] = (
     ("__mulhi __umulhi __mul64hi __umul64hi", lambda x, t: t.wrap(x[0] * x[1] >> t.bits)),
 )
 INTRINSICS: Mapping[str, IntegerFunction] = {
-    name: function for names, function in _ROWS for name in names.split()
+    **{name: function for names, function in _ROWS for name in names.split()},
+    **packed.FUNCTIONS,
 }
 """Pure integer functions by CUDA name (CUDA Math API, integer intrinsics)."""
 

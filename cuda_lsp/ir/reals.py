@@ -111,14 +111,15 @@ _MODES: Mapping[str, Callable[[float], float]] = {
 }  # fmt: skip
 _ONE: tuple[tuple[str, Callable[[float], float]], ...] = (
     ("fabs fabsf abs __builtin_fabs __builtin_fabsf __habs", abs),
-    ("sqrt sqrtf __fsqrt_rn __fsqrt_rz", math.sqrt),
+    ("sqrt sqrtf", math.sqrt),
     ("rsqrt rsqrtf __frsqrt_rn", lambda x: 1 / math.sqrt(x)),
     ("exp expf __expf", math.exp),
     ("exp2 exp2f", lambda x: 2.0**x),
+    ("exp10 exp10f __exp10f", lambda x: 10.0**x),
     ("log logf __logf", math.log),
     ("log2 log2f __log2f", math.log2),
     ("log10 log10f __log10f", math.log10),
-    ("tanh tanhf", math.tanh),
+    ("tanh tanhf __tanhf", math.tanh),
     ("sin sinf __sinf", lambda x: _turning(math.sin(x), x)),
     ("cos cosf __cosf", lambda x: _turning(math.cos(x), x)),
     ("floor floorf", math.floor),
@@ -130,22 +131,28 @@ _ONE: tuple[tuple[str, Callable[[float], float]], ...] = (
     ("isinf __isinf __isinff", lambda x: float(math.isinf(x))),
     ("isfinite __finite __finitef", lambda x: float(math.isfinite(x))),
     ("signbit", lambda x: float(math.copysign(1.0, x) < 0)),
-    ("__frcp_rn __frcp_rz", lambda x: _quotient(1.0, x)),
     ("__half2float __float2half __float2half_rn __float2bfloat16 __bfloat162float __int2float_rn "
      "__uint2float_rn __int2double_rn", lambda x: x),
-    ("__saturatef", lambda x: min(max(x, 0.0), 1.0)),
+    ("__saturatef", lambda x: min(max(0.0, x), 1.0)),
 )  # fmt: skip
 _SEVERAL: tuple[tuple[str, Function], ...] = (
-    ("fma fmaf __fmaf_rn", lambda x: x[0] * x[1] + x[2]),
-    ("fdividef __fdividef __fdiv_rn", lambda x: _quotient(x[0], x[1])),
-    ("__fadd_rn __dadd_rn", lambda x: x[0] + x[1]),
-    ("__fsub_rn __dsub_rn", lambda x: x[0] - x[1]),
-    ("__fmul_rn __dmul_rn", lambda x: x[0] * x[1]),
+    ("fma fmaf", lambda x: x[0] * x[1] + x[2]),
+    ("fdividef __fdividef", lambda x: _quotient(x[0], x[1])),
     ("fmod fmodf", lambda x: math.fmod(x[0], x[1])),
     ("pow powf __powf", lambda x: math.pow(x[0], x[1])),
     ("hypot hypotf", lambda x: math.hypot(x[0], x[1])),
     ("copysign copysignf", lambda x: math.copysign(x[0], x[1])),
     ("fdim fdimf", lambda x: max(x[0] - x[1], 0.0)),
+)
+# Names that end in how results are rounded, which is in the last digit.
+_ROUNDED: tuple[tuple[str, Function], ...] = (
+    ("__fsqrt __dsqrt", lambda x: math.sqrt(x[0])),
+    ("__frcp __drcp", lambda x: _quotient(1.0, x[0])),
+    ("__fadd __dadd", lambda x: x[0] + x[1]),
+    ("__fsub __dsub", lambda x: x[0] - x[1]),
+    ("__fmul __dmul", lambda x: x[0] * x[1]),
+    ("__fdiv __ddiv", lambda x: _quotient(x[0], x[1])),
+    ("__fmaf __fma __fmaf_ieee", lambda x: x[0] * x[1] + x[2]),
 )
 
 
@@ -157,6 +164,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **{name: _of_one(f) for names, f in _ONE for name in names.split()},
     **{f"{name}_{mode}": _of_one(f) for name in _CONVERTED for mode, f in _MODES.items()},
     **{name: f for names, f in _SEVERAL for name in names.split()},
+    **{f"{name}_{mode}": f for names, f in _ROUNDED for name in names.split() for mode in _MODES},
 }
 """Pure functions of floating-point numbers by CUDA name (CUDA Math API)."""
 NOT_FINITE = frozenset(name for names, _ in _ONE if names.startswith("is") for name in names.split())

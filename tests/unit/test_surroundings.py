@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
 from cuda_lsp.frontend.surroundings.included import inclusions
 from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, project_root
@@ -347,6 +348,60 @@ def test_targets_of_other_folders_define_macros_for_cuda(tmp_path: Path, build: 
     kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
     files = {"CMakeLists.txt": "", "targets/CMakeLists.txt": build, "common/swap.cu": kernel}
     assert verdicts(project(tmp_path, files) / "common/swap.cu") == {"swap": wanted}
+
+
+BY_OPTIONS = """option(WIDE "Wide rows" {default})
+if(OLD)
+  set(WIDE FALSE)
+endif()
+if({asked})
+  add_definitions(-DTILE=128)
+else({asked})
+  add_definitions(-DTILE={other})
+endif({asked})
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "asked", "taken"),
+    [("ON", "WIDE", 128), ("OFF", "WIDE", 64), ("ON", "NOT WIDE", 64), ("OFF", "NOT WIDE", 128)],
+)
+def test_options_are_as_they_are_by_default(tmp_path: Path, default: str, asked: str, taken: int) -> None:
+    kernel = SWAP.format(barrier="__syncthreads();").replace('#include "tile.h"\n', "")
+    text = BY_OPTIONS.format(default=default, asked=asked, other=64)
+    root = project(tmp_path, {"CMakeLists.txt": text, "src/swap.cu": kernel})
+    report = checked(root / "src/swap.cu")
+    assert [k.launches[0].block for k in report.kernels] == [(taken, 1, 1)]
+
+
+def test_an_option_is_turned_on_where_nothing_is_understood_without_it(tmp_path: Path) -> None:
+    kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
+    text = 'option(WIDE "Wide rows" OFF)\nif(WIDE)\n  add_definitions(-DTILE=128)\nendif()\n'
+    root = project(tmp_path, {"CMakeLists.txt": text, "src/swap.cu": kernel})
+    assert verdicts(root / "src/swap.cu") == {"swap": Verdict.RACY}
+
+
+@pytest.mark.parametrize(("barrier", "wanted"), [("", Verdict.RACY), ("__syncthreads();", Verdict.RACE_FREE)])
+def test_what_is_read_as_hip_is_built_for_hip(tmp_path: Path, barrier: str, wanted: Verdict) -> None:
+    kernel = SWAP.format(barrier=barrier).replace('#include "tile.h"\n', "#include <hip/hip_runtime.h>\n")
+    text = (
+        "if(CUDA)\nadd_definitions(-DON_CUDA -DTILE=4)\nelseif(HIP)\nadd_definitions(-DTILE=128)\nendif()\n"
+    )
+    root = project(tmp_path, {"CMakeLists.txt": text, "src/swap.cu": kernel})
+    report = checked(root / "src/swap.cu")
+    assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(wanted, (128, 1, 1))]
+
+
+def test_not_is_of_the_word_behind_it_alone(tmp_path: Path) -> None:
+    text = "if(NOT WIDE OR SYCL)\nadd_definitions(-DTILE=4)\nelse()\nadd_definitions(-DTILE=128)\nendif()\n"
+    (root := project(tmp_path, {"CMakeLists.txt": text})).joinpath("a.cu").touch()
+    assert build_macros(root / "a.cu", {"TILE"}) == ("TILE=128",)
+
+
+def test_the_folder_behind_a_path_is_no_macro(tmp_path: Path) -> None:
+    files = {"CMakeLists.txt": "add_definitions(-DPLACE=${PREFIX}/TILE/ -DON_CUDA)\n"}
+    (root := project(tmp_path, files)).joinpath("a.cu").touch()
+    assert build_macros(root / "a.cu", {"TILE", "ON_CUDA", "PLACE"}) == ("ON_CUDA",)
 
 
 def test_variables_of_several_values_define_nothing(tmp_path: Path) -> None:

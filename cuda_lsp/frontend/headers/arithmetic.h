@@ -20,7 +20,10 @@ double ldexp(double, int); float ldexp(float, int); float ldexpf(float, int); do
 double frexp(double, int*); float frexp(float, int*); float frexpf(float, int*); double modf(double, double*); float modf(float, float*); float modff(float, float*);
 double powi(double, int); float powif(float, int);
 double norm3d(double, double, double); float norm3df(float, float, float); float rnorm3df(float, float, float);
-float norm4df(float, float, float, float); float rnorm4df(float, float, float, float);
+double rnorm3d(double, double, double); double norm4d(double, double, double, double); double rnorm4d(double, double, double, double);
+float norm4df(float, float, float, float); float rnorm4df(float, float, float, float); double norm(int, const double*); float normf(int, const float*); double rnorm(int, const double*); float rnormf(int, const float*);
+double cyl_bessel_i0(double); double cyl_bessel_i1(double); float cyl_bessel_i0f(float); float cyl_bessel_i1f(float); double jn(int, double); double yn(int, double); float jnf(int, float); float ynf(int, float);
+double remquo(double, double, int*); float remquo(float, float, int*); float remquof(float, float, int*); double scalbln(double, long); float scalbln(float, long); float scalblnf(float, long); int ilogbf(float);
 void sincos(double, double*, double*); void sincos(float, float*, float*); void sincosf(float, float*, float*);
 void sincospi(double, double*, double*); void sincospif(float, float*, float*); void __sincosf(float, float*, float*);
 constexpr int abs(int x) { return x < 0 ? -x : x; }
@@ -42,28 +45,27 @@ float nanf(const char*); double nan(const char*);
 int __mul24(int, int); unsigned __umul24(unsigned, unsigned); int __mulhi(int, int); unsigned __umulhi(unsigned, unsigned);
 long long __mul64hi(long long, long long); unsigned long long __umul64hi(unsigned long long, unsigned long long);
 int mul24(int, int); unsigned umul24(unsigned, unsigned); int mulhi(int, int); unsigned umulhi(unsigned, unsigned);
-int __sad(int, int, unsigned); unsigned __usad(unsigned, unsigned, unsigned); int __hadd(int, int); int __rhadd(int, int); unsigned __uhadd(unsigned, unsigned);
+int __sad(int, int, unsigned); unsigned __usad(unsigned, unsigned, unsigned); int __hadd(int, int); int __rhadd(int, int); unsigned __uhadd(unsigned, unsigned); unsigned __urhadd(unsigned, unsigned);
 int __clz(int); int __clzll(long long); int __ffs(int); int __ffsll(long long); int __popc(unsigned); int __popcll(unsigned long long);
 unsigned __brev(unsigned); unsigned long long __brevll(unsigned long long); unsigned __byte_perm(unsigned, unsigned, unsigned);
 unsigned __funnelshift_l(unsigned, unsigned, unsigned); unsigned __funnelshift_r(unsigned, unsigned, unsigned);
 unsigned __funnelshift_lc(unsigned, unsigned, unsigned); unsigned __funnelshift_rc(unsigned, unsigned, unsigned);
 unsigned __fns(unsigned, unsigned, int);
-template <class A, class B, class C> int __dp4a(A, B, C); template <class A, class B, class C> int __dp2a_lo(A, B, C); template <class A, class B, class C> int __dp2a_hi(A, B, C);
+#define CUDA_LSP_DOT(n, A, UA) int n(int, int, int); unsigned n(unsigned, unsigned, unsigned); int n(A, char4, int); unsigned n(UA, uchar4, unsigned);
+CUDA_LSP_DOT(__dp4a, char4, uchar4) CUDA_LSP_DOT(__dp2a_lo, short2, ushort2) CUDA_LSP_DOT(__dp2a_hi, short2, ushort2)
+#undef CUDA_LSP_DOT
 #define CUDA_LSP_F1(n) float n(float);
 #define CUDA_LSP_F2(n) float n(float, float);
-CUDA_LSP_F1(__sinf) CUDA_LSP_F1(__cosf) CUDA_LSP_F1(__tanf) CUDA_LSP_F1(__expf) CUDA_LSP_F1(__exp10f) CUDA_LSP_F1(__logf) CUDA_LSP_F1(__log2f)
-CUDA_LSP_F1(__log10f) CUDA_LSP_F1(__saturatef) CUDA_LSP_F1(saturate) CUDA_LSP_F1(__frcp_rn) CUDA_LSP_F1(__frcp_rz) CUDA_LSP_F1(__frcp_ru) CUDA_LSP_F1(__frcp_rd)
-CUDA_LSP_F1(__fsqrt_rn) CUDA_LSP_F1(__fsqrt_rz) CUDA_LSP_F1(__frsqrt_rn) CUDA_LSP_F2(__powf) CUDA_LSP_F2(__fdividef)
-#define CUDA_LSP_ROUNDED(n) CUDA_LSP_F2(n##_rn) CUDA_LSP_F2(n##_rz) CUDA_LSP_F2(n##_ru) CUDA_LSP_F2(n##_rd)
-CUDA_LSP_ROUNDED(__fadd) CUDA_LSP_ROUNDED(__fsub) CUDA_LSP_ROUNDED(__fmul) CUDA_LSP_ROUNDED(__fdiv)
+CUDA_LSP_F1(__sinf) CUDA_LSP_F1(__cosf) CUDA_LSP_F1(__tanf) CUDA_LSP_F1(__tanhf) CUDA_LSP_F1(__expf) CUDA_LSP_F1(__exp10f) CUDA_LSP_F1(__logf)
+CUDA_LSP_F1(__log2f) CUDA_LSP_F1(__log10f) CUDA_LSP_F1(__saturatef) CUDA_LSP_F1(saturate) CUDA_LSP_F1(__frsqrt_rn) CUDA_LSP_F2(__powf) CUDA_LSP_F2(__fdividef)
 #undef CUDA_LSP_F1
 #undef CUDA_LSP_F2
+#define CUDA_LSP_ROUNDED(T, n, ...) T n##_rn(__VA_ARGS__); T n##_rz(__VA_ARGS__); T n##_ru(__VA_ARGS__); T n##_rd(__VA_ARGS__);
+#define CUDA_LSP_ROUNDED_OF(T, a, fma) CUDA_LSP_ROUNDED(T, __##a##add, T, T) CUDA_LSP_ROUNDED(T, __##a##sub, T, T) CUDA_LSP_ROUNDED(T, __##a##mul, T, T) CUDA_LSP_ROUNDED(T, __##a##div, T, T) CUDA_LSP_ROUNDED(T, __##a##rcp, T) CUDA_LSP_ROUNDED(T, __##a##sqrt, T) CUDA_LSP_ROUNDED(T, fma, T, T, T)
+CUDA_LSP_ROUNDED_OF(float, f, __fmaf) CUDA_LSP_ROUNDED_OF(double, d, __fma) CUDA_LSP_ROUNDED(float, __fmaf_ieee, float, float, float)
+CUDA_LSP_ROUNDED(float2, __fadd2, float2, float2) CUDA_LSP_ROUNDED(float2, __fmul2, float2, float2) CUDA_LSP_ROUNDED(float2, __ffma2, float2, float2, float2)
 #undef CUDA_LSP_ROUNDED
-float __fmaf_rn(float, float, float); float __fmaf_rz(float, float, float); float __fmaf_ru(float, float, float); float __fmaf_rd(float, float, float);
-#define CUDA_LSP_D2(n) double n##_rn(double, double); double n##_rz(double, double); double n##_ru(double, double); double n##_rd(double, double);
-CUDA_LSP_D2(__dadd) CUDA_LSP_D2(__dsub) CUDA_LSP_D2(__dmul) CUDA_LSP_D2(__ddiv)
-#undef CUDA_LSP_D2
-double __fma_rn(double, double, double); double __fma_rz(double, double, double); double __dsqrt_rn(double); double __drcp_rn(double);
+#undef CUDA_LSP_ROUNDED_OF
 int __float_as_int(float); unsigned __float_as_uint(float); float __int_as_float(int); float __uint_as_float(unsigned);
 long long __double_as_longlong(double); double __longlong_as_double(long long); int __double2loint(double); int __double2hiint(double); double __hiloint2double(int, int);
 #define CUDA_LSP_CONVERT(n, R, A) R n##_rn(A); R n##_rz(A); R n##_ru(A); R n##_rd(A);
@@ -74,16 +76,21 @@ CUDA_LSP_CONVERT(__double2uint, unsigned, double) CUDA_LSP_CONVERT(__double2ll, 
 CUDA_LSP_CONVERT(__double2float, float, double) CUDA_LSP_CONVERT(__int2double, double, int) CUDA_LSP_CONVERT(__uint2double, double, unsigned)
 CUDA_LSP_CONVERT(__ll2double, double, long long) CUDA_LSP_CONVERT(__ull2double, double, unsigned long long)
 #undef CUDA_LSP_CONVERT
-unsigned __vabs2(unsigned); unsigned __vabs4(unsigned); unsigned __vabsss2(unsigned); unsigned __vabsss4(unsigned); unsigned __vneg2(unsigned); unsigned __vneg4(unsigned); unsigned __vnegss2(unsigned); unsigned __vnegss4(unsigned);
-#define CUDA_LSP_SIMD(n) unsigned n(unsigned, unsigned);
-CUDA_LSP_SIMD(__vadd2) CUDA_LSP_SIMD(__vadd4) CUDA_LSP_SIMD(__vsub2) CUDA_LSP_SIMD(__vsub4) CUDA_LSP_SIMD(__vmaxs2) CUDA_LSP_SIMD(__vmaxs4) CUDA_LSP_SIMD(__vmaxu2)
-CUDA_LSP_SIMD(__vmaxu4) CUDA_LSP_SIMD(__vmins2) CUDA_LSP_SIMD(__vmins4) CUDA_LSP_SIMD(__vminu2) CUDA_LSP_SIMD(__vminu4) CUDA_LSP_SIMD(__vcmpeq4) CUDA_LSP_SIMD(__vcmpgts2)
-CUDA_LSP_SIMD(__vcmpgtu4) CUDA_LSP_SIMD(__vabsdiffu4) CUDA_LSP_SIMD(__vavgu4) CUDA_LSP_SIMD(__vsadu4) CUDA_LSP_SIMD(__vadd2us) CUDA_LSP_SIMD(__vaddss2) CUDA_LSP_SIMD(__vsubss2) CUDA_LSP_SIMD(__vsetgts2)
-CUDA_LSP_SIMD(__vaddus2) CUDA_LSP_SIMD(__vsubus2) CUDA_LSP_SIMD(__vcmpeq2) CUDA_LSP_SIMD(__vseteq2) CUDA_LSP_SIMD(__vcmpne2) CUDA_LSP_SIMD(__vsetne2) CUDA_LSP_SIMD(__vcmpges2) CUDA_LSP_SIMD(__vsetges2)
-CUDA_LSP_SIMD(__vcmpgeu2) CUDA_LSP_SIMD(__vsetgeu2) CUDA_LSP_SIMD(__vcmpgtu2) CUDA_LSP_SIMD(__vsetgtu2) CUDA_LSP_SIMD(__vcmples2) CUDA_LSP_SIMD(__vsetles2) CUDA_LSP_SIMD(__vcmpleu2) CUDA_LSP_SIMD(__vsetleu2)
-CUDA_LSP_SIMD(__vcmplts2) CUDA_LSP_SIMD(__vsetlts2) CUDA_LSP_SIMD(__vcmpltu2) CUDA_LSP_SIMD(__vsetltu2) CUDA_LSP_SIMD(__vabsdiffs2) CUDA_LSP_SIMD(__vabsdiffu2) CUDA_LSP_SIMD(__vavgs2) CUDA_LSP_SIMD(__vavgu2)
-CUDA_LSP_SIMD(__vhaddu2) CUDA_LSP_SIMD(__vsads2) CUDA_LSP_SIMD(__vsadu2) CUDA_LSP_SIMD(__vaddss4) CUDA_LSP_SIMD(__vaddus4) CUDA_LSP_SIMD(__vsubss4) CUDA_LSP_SIMD(__vsubus4) CUDA_LSP_SIMD(__vseteq4)
-CUDA_LSP_SIMD(__vcmpne4) CUDA_LSP_SIMD(__vsetne4) CUDA_LSP_SIMD(__vcmpges4) CUDA_LSP_SIMD(__vsetges4) CUDA_LSP_SIMD(__vcmpgeu4) CUDA_LSP_SIMD(__vsetgeu4) CUDA_LSP_SIMD(__vcmpgts4) CUDA_LSP_SIMD(__vsetgts4)
-CUDA_LSP_SIMD(__vsetgtu4) CUDA_LSP_SIMD(__vcmples4) CUDA_LSP_SIMD(__vsetles4) CUDA_LSP_SIMD(__vcmpleu4) CUDA_LSP_SIMD(__vsetleu4) CUDA_LSP_SIMD(__vcmplts4) CUDA_LSP_SIMD(__vsetlts4) CUDA_LSP_SIMD(__vcmpltu4)
-CUDA_LSP_SIMD(__vsetltu4) CUDA_LSP_SIMD(__vabsdiffs4) CUDA_LSP_SIMD(__vavgs4) CUDA_LSP_SIMD(__vhaddu4) CUDA_LSP_SIMD(__vsads4)
+#define CUDA_LSP_SIMD1(n) unsigned __v##n##2(unsigned); unsigned __v##n##4(unsigned);
+#define CUDA_LSP_SIMD(n) unsigned __v##n##2(unsigned, unsigned); unsigned __v##n##4(unsigned, unsigned);
+#define CUDA_LSP_SIGNS(n) CUDA_LSP_SIMD(n##s) CUDA_LSP_SIMD(n##u)
+#define CUDA_LSP_COMPARED(n) CUDA_LSP_SIGNS(cmp##n) CUDA_LSP_SIGNS(set##n)
+CUDA_LSP_SIMD1(abs) CUDA_LSP_SIMD1(absss) CUDA_LSP_SIMD1(neg) CUDA_LSP_SIMD1(negss) CUDA_LSP_SIMD(add) CUDA_LSP_SIMD(addss) CUDA_LSP_SIMD(addus) CUDA_LSP_SIMD(sub) CUDA_LSP_SIMD(subss)
+CUDA_LSP_SIMD(subus) CUDA_LSP_SIGNS(max) CUDA_LSP_SIGNS(min) CUDA_LSP_SIGNS(absdiff) CUDA_LSP_SIGNS(avg) CUDA_LSP_SIMD(haddu) CUDA_LSP_SIGNS(sad) CUDA_LSP_SIMD(cmpeq) CUDA_LSP_SIMD(cmpne)
+CUDA_LSP_SIMD(seteq) CUDA_LSP_SIMD(setne) CUDA_LSP_COMPARED(ge) CUDA_LSP_COMPARED(gt) CUDA_LSP_COMPARED(le) CUDA_LSP_COMPARED(lt)
+#undef CUDA_LSP_SIMD1
 #undef CUDA_LSP_SIMD
+#undef CUDA_LSP_SIGNS
+#undef CUDA_LSP_COMPARED
+#define CUDA_LSP_DPX(T, t) T __viaddmax_##t(T, T, T); T __viaddmin_##t(T, T, T); T __vimax3_##t(T, T, T); T __vimin3_##t(T, T, T);
+#define CUDA_LSP_DPX_SIGNED(T, t) CUDA_LSP_DPX(T, t) CUDA_LSP_DPX(T, t##_relu) T __vimax_##t##_relu(T, T); T __vimin_##t##_relu(T, T);
+CUDA_LSP_DPX_SIGNED(int, s32) CUDA_LSP_DPX_SIGNED(unsigned, s16x2) CUDA_LSP_DPX(unsigned, u32) CUDA_LSP_DPX(unsigned, u16x2)
+int __vibmax_s32(int, int, bool*); int __vibmin_s32(int, int, bool*); unsigned __vibmax_u32(unsigned, unsigned, bool*); unsigned __vibmin_u32(unsigned, unsigned, bool*);
+unsigned __vibmax_s16x2(unsigned, unsigned, bool*, bool*); unsigned __vibmin_s16x2(unsigned, unsigned, bool*, bool*); unsigned __vibmax_u16x2(unsigned, unsigned, bool*, bool*); unsigned __vibmin_u16x2(unsigned, unsigned, bool*, bool*);
+#undef CUDA_LSP_DPX
+#undef CUDA_LSP_DPX_SIGNED

@@ -6,6 +6,7 @@
 #define CUB_LOG_WARP_THREADS(arch) 5
 #define CUB_RUNTIME_FUNCTION __host__ __device__
 namespace cub {
+unsigned LaneId(); unsigned LaneMaskLt(); unsigned LaneMaskLe(); unsigned LaneMaskGt(); unsigned LaneMaskGe();
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE };
@@ -46,6 +47,11 @@ template <class F, class T> void fill_fragment(F&, T); template <class F, class 
 template <class T, class F> void store_matrix_sync(T*, const F&, unsigned, layout_t); template <class A, class B, class C, class D> void mma_sync(A&, const B&, const C&, const D&, bool = false); float __float_to_tf32(float);
 } }  // namespace nvcuda::wmma
 namespace CUDA_LSP_LIBCUDACXX {
+namespace ptx {
+#define CUDA_LSP_3D(n) unsigned get_sreg_##n##_x(); unsigned get_sreg_##n##_y(); unsigned get_sreg_##n##_z();
+unsigned get_sreg_laneid(); unsigned get_sreg_lanemask_eq(); unsigned get_sreg_lanemask_lt(); unsigned get_sreg_lanemask_le(); unsigned get_sreg_lanemask_gt(); unsigned get_sreg_lanemask_ge(); CUDA_LSP_3D(tid) CUDA_LSP_3D(ntid) CUDA_LSP_3D(ctaid) CUDA_LSP_3D(nctaid)
+#undef CUDA_LSP_3D
+}
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 namespace std { using namespace ::std; enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst }; }
 using std::memory_order; using std::memory_order_relaxed; using std::memory_order_acquire; using std::memory_order_release; using std::memory_order_acq_rel; using std::memory_order_seq_cst;

@@ -410,7 +410,8 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
         found = low.ast.evaluate(node.cursor)
         if found is not None and isinstance(info.ir, Int):
             return StaticPlace(info, Const(info.ir.wrap(int(found)), info.ir))
-    if info.kind == "reference" or declaration.kind in (K.PARAMETER, K.BINDING):
+    alone = declaration.kind == K.BINDING and not attributes
+    if info.kind == "reference" or declaration.kind == K.PARAMETER or alone:
         raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
     if K.CONSTANT_ATTR in attributes:
         return _in_memory(low, declaration, info, Space.CONSTANT)

@@ -3,17 +3,27 @@
 Read from text, without asking which target or option they belong to: whoever takes one says that it is a
 guess. The folders above a source count, then commands of CMake anywhere that define something for CUDA,
 whatever the case. Of what a build file has for one case or another (``if … else``), the one that speaks of
-CUDA counts, else the first. Looked for when a file is opened, never while typing.
+CUDA counts (of HIP, where a text is read as HIP), else the one that an option asks for as it is by default,
+else the first. Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from attrs import frozen
+
 from cuda_lsp import files
-from cuda_lsp.frontend.surroundings.cmake_values import OF_OTHERS, speaks_of_cuda, texts_of, values_of
+from cuda_lsp.frontend.surroundings.cmake_values import (
+    OF_OTHERS,
+    options_of,
+    speaks_of_cuda,
+    speaks_of_hip,
+    texts_of,
+    values_of,
+)
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 
 _NAMES = (
@@ -23,7 +33,7 @@ _NAMES = (
 _MAX_BYTES = 1 << 20
 _FLAG = re.compile(r"(?<![\w-])-D[ \t]?([A-Za-z_]\w*)(=(?:[\w.+-]{1,60}|\(\w{1,60}\)))?(?![\w(=$])")
 _COMMAND = re.compile(r"\b(?:target|add)_(?:compile_)?definitions\s?\(([^()]{0,4000})\)", re.I)
-_ITEM = re.compile(r"(?<![\w$<{:=-])(?:-D)?([A-Za-z_]\w*)(=[\w.+-]{1,60})?(?![\w(=$>}:-])")
+_ITEM = re.compile(r"(?<![\w$<{:=/-])(?:-D)?([A-Za-z_]\w*)(=[\w.+-]{1,60})?(?![\w(=$>}:/-])")
 _CMAKE_WORDS = frozenset({"PRIVATE", "PUBLIC", "INTERFACE"})
 _COMMENT = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.M)
 _STRING = re.compile(r'\b[A-Za-z_]\w*=\\?"[^"\n]*"')
@@ -33,23 +43,57 @@ _BRANCH = re.compile(
 )
 _CLOSED = re.compile(r"\bendif\b", re.I)
 _NEGATED = re.compile(r"\s{0,9}(?:if\s?\(\s?NOT\b|ifn)", re.I)
+_SEVERAL = re.compile(r"\s(?:OR|AND)\s", re.I)
+_ASKED = re.compile(r"\s{0,9}if\s?\(\s?(?:NOT\s)?\s?(\w+)\s?\)", re.I)
 _ARCHITECTURE = re.compile(r"\$\{CMAKE_CUDA_ARCHITECTURES\}")
 _VARIABLE = re.compile(r"(?<=\w)=\$\{(\w+)\}")
 _USUAL = "80"  # what CMake's variable is where nothing tells: the architecture of texts without settings
 
 
-def build_macros(path: Path, names: Collection[str]) -> tuple[str, ...]:
-    """``NAME=VALUE`` (``NAME``: 1) of those ``names`` that build files define, as the nearest one says."""
+@frozen
+class _Cases:
+    """Which of the branches of an ``if`` are taken: by whom the text is compiled, and by its options."""
+
+    speaks: Callable[[str], int]
+    options: Mapping[str, str | None]
+
+    def chosen(self, branches: Sequence[str]) -> str:
+        """The one that speaks of the compiler most, and least of others; else as options are. "": none."""
+        condition, _, body = branches[0].partition("\n")
+        negated = _NEGATED.match(condition) is not None and _SEVERAL.search(condition) is None
+        asked = self.speaks(condition) * (-1 if negated else 1)
+        option = _ASKED.match(condition)
+        value = self.options.get(option[1]) if option and not asked else None
+        if value is not None:
+            return (*branches, "")[(value == "ON") == negated]
+        scores = [
+            asked + self.speaks(body),
+            *(self.speaks(branch) - asked for branch in branches[1:]),
+            -asked,
+        ]
+        return (*branches, "")[scores.index(max(scores))]
+
+
+def build_macros(
+    path: Path, names: Collection[str], *, hip: bool = False, by_options: bool = True
+) -> tuple[str, ...]:
+    """``NAME=VALUE`` (``NAME``: 1) of those ``names`` that build files define, as the nearest one says.
+
+    ``hip``: the text is read as HIP. ``by_options``: options are as they are by default.
+    """
+    root = project_root(path)
+    options = options_of(root) if root is not None and by_options else dict[str, str | None]()
+    cases = _Cases(speaks_of_hip if hip else speaks_of_cuda, options)
     found: dict[str, str] = {}
     for file in _build_files(path):
         try:
             text = _STRING.sub("", _COMMENT.sub("", files.read_text(file, _MAX_BYTES)))
         except OSError:  # gone, or no file at all
             continue
-        for name, value in _definitions(_with_values(_one_case(text), path)):
+        for name, value in _definitions(_with_values(_one_case(text, cases), path)):
             if name in names:
                 found.setdefault(name, f"{name}{value}")
-    others = _of_other_folders(path, frozenset(names) - found.keys())
+    others = () if hip else _of_other_folders(path, frozenset(names) - found.keys())
     return (*found.values(), *others)
 
 
@@ -87,7 +131,7 @@ def _with_values(text: str, path: Path) -> str:
     return _VARIABLE.sub(lambda match: f"={values.get(match[1]) or match[0][1:]}", text)
 
 
-def _one_case(text: str) -> str:
+def _one_case(text: str, cases: _Cases) -> str:
     """The text with one branch of each ``if … else``."""
     branches = [[""]]  # of the text, then of every ``if`` that is open
     place = 0
@@ -101,7 +145,7 @@ def _one_case(text: str) -> str:
         elif len(branches) > 1 and match["else"]:
             branches[-1].append(match[0])
         elif len(branches) > 1:
-            chosen = _chosen(branches.pop())
+            chosen = cases.chosen(branches.pop())
             branches[-1][-1] += chosen
     return "".join(part for parts in branches for part in parts) + text[place:]
 
@@ -119,18 +163,6 @@ def _in_all_cases(text: str) -> str:
             depth = max(0, depth - 1)
         place = match.end()
     return "".join(parts) + (text[place:] if not depth else "")
-
-
-def _chosen(branches: Sequence[str]) -> str:
-    """The one that speaks of CUDA most, and least of other platforms; of several the first. "": none."""
-    condition, _, body = branches[0].partition("\n")
-    asked = speaks_of_cuda(condition) * (-1 if _NEGATED.match(condition) else 1)
-    scores = [
-        asked + speaks_of_cuda(body),
-        *(speaks_of_cuda(branch) - asked for branch in branches[1:]),
-        -asked,
-    ]
-    return (*branches, "")[scores.index(max(scores))]
 
 
 def _definitions(text: str) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,7 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
     ("gtest.h", r"TEST(?:_[FP])?|(?:ASSERT|EXPECT)_(?:TRUE|FALSE|EQ|NE|L[TE]|G[TE]|NEAR|FLOAT_EQ)"),
     ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
-    ("rapids_functions.h", r"raft::\w+"),
+    ("rapids_functions.h", r"(?:raft|cudf)::\w+"),
     ("dmlc.h", r"dmlc::\w+|DMLC_[A-Z_]+"),
 )
 """Which of our headers declares what, as a pattern of whole words."""

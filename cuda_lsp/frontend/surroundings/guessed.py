@@ -33,8 +33,10 @@ from cuda_lsp.frontend.surroundings.made_headers import MadeHeader, made_headers
 from cuda_lsp.frontend.surroundings.named_elsewhere import elsewhere, undeclared
 from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
+from cuda_lsp.frontend.toolchain import OTHER_NAMES
 from cuda_lsp.model import SourceRange, ToolError
 
+_HIP = resolved_name(str(OTHER_NAMES / "hip" / "hip_runtime.h"))
 _MAX_HEADER_ROUNDS = 4
 _MAX_NAME_ROUNDS = 3
 _MOST_INSTANCES = 32
@@ -311,17 +313,21 @@ def _take_by_convention(reading: Reading, text: str, host: bool = False) -> None
 
 
 def _define_as_the_build_does(reading: Reading) -> None:
-    """Macros of the project's build files that some text names."""
+    """Macros of the project's build files that some text names: with its options as they are, and else."""
     first, before = reading.guessed, reading.understanding()
-    if _add_macros(reading):
-        _keep_with_headers(reading, before, first)
+    for by_options in (True, False):
+        if _add_macros(reading, by_options):
+            _keep_with_headers(reading, before, first)
+        if reading.guessed != first:
+            break
 
 
-def _add_macros(reading: Reading) -> bool:
+def _add_macros(reading: Reading, by_options: bool = True) -> bool:
     first = reading.guessed
     names = {word for text in reading.texts() for word in _MACRO.findall(text)}
     known = {switch.partition("=")[0] for switch in first.switches}
-    macros = tuple(m for m in build_macros(reading.path, names) if m.partition("=")[0] not in known)
+    found = build_macros(reading.path, names, hip=_HIP in reading.included(), by_options=by_options)
+    macros = tuple(m for m in found if m.partition("=")[0] not in known)
     if macros:
         reading.read_with(evolve(first, switches=(*first.switches, *macros)))
     return bool(macros)

@@ -27,18 +27,17 @@ from cuda_lsp.frontend.vocabulary.assembly import (
 )
 from cuda_lsp.frontend.vocabulary.attempts import attempt
 from cuda_lsp.frontend.vocabulary.clusters import cluster_barrier
+from cuda_lsp.frontend.vocabulary.registers import REGISTERS
 from cuda_lsp.frontend.vocabulary.written_out import Definitions, definitions
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
     Atomic,
     AwaitCopies,
-    Axis,
     Barrier,
     BarrierPhase,
     BarrierScope,
     BinaryOp,
-    Builtin,
     CommitCopies,
     Const,
     Copy,
@@ -62,15 +61,6 @@ _LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
 _END = re.compile(r"[;\n{}]")
 _ADDRESS = re.compile(r"\[ ?(%\d+) ?(?:\+ ?(-?\w+))? ?\]")
 _ADDRESSES = re.compile(r"\[[^\[\]]*\]")
-_BIT = binary(BinaryOp.SHL, Const(1, UINT32), cast(Builtin(Axis.LANE), UINT32))
-_BELOW = binary(BinaryOp.SUB, _BIT, Const(1, UINT32))
-_SPECIAL: dict[str, Expr] = {
-            "%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.y": Builtin(Axis.TID_Y),
-            "%tid.z": Builtin(Axis.TID_Z), "%ctaid.x": Builtin(Axis.BID_X), "%ctaid.y": Builtin(Axis.BID_Y),
-            "%ctaid.z": Builtin(Axis.BID_Z), "%ntid.x": Builtin(Axis.BDIM_X), "%ntid.y": Builtin(Axis.BDIM_Y),
-            "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X),
-            "%lanemask_lt": _BELOW, "%lanemask_eq": _BIT,
-            "%lanemask_le": binary(BinaryOp.BOR, _BELOW, _BIT)}  # fmt: skip
 _COMPARISONS = {
     "eq": BinaryOp.EQ, "ne": BinaryOp.NE, "lt": BinaryOp.LT, "le": BinaryOp.LE, "gt": BinaryOp.GT,
     "ge": BinaryOp.GE, "lo": BinaryOp.LT, "ls": BinaryOp.LE, "hi": BinaryOp.GT, "hs": BinaryOp.GE,
@@ -313,10 +303,10 @@ def _instruction(
         _barrier_object(low, node, name, rest, assembly, values)
     elif name.startswith("ldmatrix"):
         low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
-    elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:
+    elif name.startswith("mov") and len(parts) == 2 and parts[1] in REGISTERS:
         target = index_of(parts[0])
         if target is not None:
-            given[target] = _SPECIAL[parts[1]]
+            given[target] = REGISTERS[parts[1]]
     elif name.startswith("prefetch"):
         return
     elif name.startswith(_MEMORY):

@@ -40,9 +40,11 @@ from cuda_lsp.frontend.vocabulary.builtin_memory import (
     store_through,
 )
 from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
+from cuda_lsp.frontend.vocabulary.registers import FUNCTIONS
 from cuda_lsp.frontend.vocabulary.surfaces import surface
 from cuda_lsp.ir.atomics import ATOMICS
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
+from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     FALSE,
     AddressOf,
@@ -200,6 +202,10 @@ def _number(call: Call) -> Value:
     """One number for all threads: it is made of nothing but what the text says."""
     call.values()
     return call.result([zero(INT64)])
+
+
+def _register(call: Call) -> Value:
+    return conversions.converted(call.low, FUNCTIONS[call.name], call.info.ir)
 
 
 def _reads_clock(call: Call) -> Value:
@@ -373,12 +379,7 @@ def _rows() -> dict[str, Handler]:
     add("fmin fminf", _minmax(BinaryOp.MIN))
     add("fmax fmaxf", _minmax(BinaryOp.MAX))
     add("abs labs llabs", _intrinsic("abs"))
-    add(
-        "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi "
-        "__mul64hi __umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm "
-        "__funnelshift_l __funnelshift_r __funnelshift_lc __funnelshift_rc __fns",
-        _intrinsic(),
-    )
+    add(" ".join(name for name in INTRINSICS if name.startswith("__")), _intrinsic())
     add("mul24", _intrinsic("__mul24"))
     add("umul24", _intrinsic("__umul24"))
     add("mulhi", _intrinsic("__mulhi"))
@@ -390,7 +391,9 @@ def _rows() -> dict[str, Handler]:
     add("__builtin_clz", _intrinsic("__clz"))
     add("__builtin_ffs", _intrinsic("__ffs"))
     add(
-        "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r",
+        "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r "
+        "__vibmax_s32 __vibmin_s32 __vibmax_u32 __vibmin_u32 "
+        "__vibmax_s16x2 __vibmin_s16x2 __vibmax_u16x2 __vibmin_u16x2",
         _writes_results,
     )
     add("printf vprintf __assert_fail __assertfail puts", _effects_only)
@@ -399,6 +402,8 @@ def _rows() -> dict[str, Handler]:
     add("__invariant __global_invariant __candidate_invariant __implies __enabled", _effects_only)
     add("__trap abort exit __builtin_trap __builtin_unreachable", _trap)
     add("clock clock64 globaltimer __globaltimer", _reads_clock)
+    for name in FUNCTIONS:
+        add(name, _register)
     add("__builtin_expect __builtin_assume_aligned forward move __builtin_nontemporal_load", _identity)
     add(
         "__cvta_generic_to_shared __cvta_generic_to_global __cvta_shared_to_generic __cvta_global_to_generic",

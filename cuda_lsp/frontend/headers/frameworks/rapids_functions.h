@@ -1,4 +1,5 @@
-// RAFT's small device functions, after its documentation.
+// RAFT's small device functions, after its documentation; what libcudf counts rows with.
+namespace cudf { typedef int size_type; }
 namespace raft {
 static const int WarpSize = 32;
 template <class A, class B> constexpr inline __host__ __device__ A ceildiv(A a, B b) { return (a + b - 1) / b; }
