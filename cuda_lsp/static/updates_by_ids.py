@@ -9,7 +9,9 @@ list the rows that there is work for, each once: tables that a row's numbers lea
 read, may be read as well. Who reads the entry of another row (``x[id[i] + 1]``, ``x[id[i - 1]]``) meets it.
 A product (``y[row[k]] *= v``) is no sum over edges: rows that are named are scaled, once each. So are rows
 beside whose ids the bounds of their stretches stand (``listed_segments``), whatever is done with them, and
-the columns of a row that a block's threads share out among them (``rows_of_a_block``).
+the columns of a row that a block's threads share out among them (``rows_of_a_block``). And where the host
+chooses between this and an atomic update of the same (``if (coloured) y[id[i]] += v; else atomicAdd(…);``),
+it knows when ids differ.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from collections.abc import Sequence
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import assigned, children, expressions, inside, stripped, subexpressions, variables
+from cuda_lsp.ir.walk import (
+    assigned,
+    children,
+    expressions,
+    inside,
+    stripped,
+    subexpressions,
+    variables,
+    walk,
+)
 from cuda_lsp.model import Mode, SourceRange
 from cuda_lsp.static.data_flow import MERGING, Accessed, DataFlow, Source, data_flow
 from cuda_lsp.static.linear import linear
@@ -39,12 +50,41 @@ def by_ids(flow: DataFlow, a: Accessed, b: Accessed, *, same_block: bool = False
 
     ``same_block``: by threads of one block.
     """
+    if _chosen_by_host(flow, a) and _chosen_by_host(flow, b):
+        return True
     if (valued := flow.slice.kernel.followed) is None:
         return _by_ids(flow, a, b, same_block)
     seen = data_flow(valued)  # where floating-point numbers of a row lead is known there
     ours, theirs = (_again(flow, seen, x) for x in (a, b))
     pairs = [(x, y) for x in ours for y in theirs if x.arrays & y.arrays]
     return bool(pairs) and all(_by_ids(seen, x, y, same_block) for x, y in pairs)
+
+
+def _chosen_by_host(flow: DataFlow, a: Accessed) -> bool:
+    """An argument decides between this and an atomic update of the same array, where ids tell the places."""
+    return bool(flow.arrays_in(a.address)) and any(
+        _is_updated(flow, a, way) and _has_atomics(flow, a.arrays, other)
+        for s in flow.slice.statements
+        if isinstance(s, ir.If) and s.otherwise and flow.of(s.condition) <= flow.params
+        for way, other in ((s.then, s.otherwise), (s.otherwise, s.then))
+    )
+
+
+def _is_updated(flow: DataFlow, a: Accessed, way: Sequence[Stmt]) -> bool:
+    """The access stands there, among both reads and stores of the same places, and no atomics."""
+    own = [
+        s for s in walk(way) if isinstance(s, ir.Load | ir.Store) and flow.slice.roots(s.pointer) & a.arrays
+    ]
+    here = any(s.site.range == a.site.range for s in own)
+    return (
+        here
+        and {isinstance(s, ir.Store) for s in own} == {False, True}
+        and not _has_atomics(flow, a.arrays, way)
+    )
+
+
+def _has_atomics(flow: DataFlow, arrays: frozenset[Array], way: Sequence[Stmt]) -> bool:
+    return any(isinstance(s, ir.Atomic) and flow.slice.roots(s.pointer) & arrays for s in walk(way))
 
 
 def _again(flow: DataFlow, seen: DataFlow, a: Accessed) -> list[Accessed]:

@@ -378,3 +378,35 @@ def test_a_segment_is_added_to_the_one_row_that_its_first_element_names() -> Non
 )
 def test_edges_of_a_list_meet_at_their_ends(body: str) -> None:
     assert Status.CONDITIONAL in in_segments(body)
+
+
+EDGES = "int j = id[i]; float s = v[i] * w[to[i]]; "
+GIVEN = "float* out, const int* id, const int* to, const float* v, const float* w, int n, int how"
+PASSES = """
+void go(float* o, int* d, int* t, float* v, float* w, int n, int h) { k<<<9, 256>>>(o, d, t, v, w, n, h); }
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (how) out[j] += s; else atomicAdd(&out[j], s);",
+        "if (how == 2) { atomicAdd(&out[j], s); } else { out[j] += s; }",
+    ],
+)
+def test_who_may_choose_atomics_knows_when_ids_differ(body: str) -> None:
+    assert statuses(EDGES + body, GIVEN, PASSES) == {Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[j] += s;",
+        "if (how) out[j] += s;",
+        "if (how) out[j] += s; else out[j] += 2 * s;",
+        "if (v[i] > 0) out[j] += s; else atomicAdd(&out[j], s);",
+        "if (how) out[j] += s; else atomicAdd(&out[j], s); out[j] += 1;",
+    ],
+)
+def test_who_may_not_meets_others(body: str) -> None:
+    assert Status.CONDITIONAL in statuses(EDGES + body, GIVEN, PASSES)
