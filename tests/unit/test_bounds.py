@@ -167,3 +167,19 @@ def test_what_no_loop_fills_is_told_beside_one_of_unknown_length() -> None:
     text = FILLED.replace("  __syncthreads();\n", f"  {other}\n".replace("{", "{{") + "  __syncthreads();\n")
     report = check_text(Path("k.cu"), text.format(last=""))
     assert "u[" in "".join(f.message for f in report.findings if f.code is Code.SHARED_UNINITIALISED)
+
+
+def test_memory_that_assembly_declares_may_be_what_a_dynamic_array_lies_over() -> None:
+    text = """
+    __global__ void k(float* out) {
+        DECLARES extern __shared__ float s[];
+        s[threadIdx.x] = 1; out[threadIdx.x] = s[threadIdx.x];
+    }
+    void f(float* out) { k<<<1, 64>>>(out); }
+    """
+    plain, declared = (
+        {f.code for f in check_text(Path("k.cu"), text.replace("DECLARES", asm)).kernels[0].findings}
+        for asm in ("", 'asm(".shared .align 16 .b32 share[64];" ::);')
+    )
+    assert Code.SHARED_OUT_OF_BOUNDS in plain
+    assert declared == {Code.ANALYSIS_INCOMPLETE}

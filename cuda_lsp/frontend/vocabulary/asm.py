@@ -90,6 +90,10 @@ def lower(low: Lowering, node: Node) -> None:
     registers: dict[str, Expr] = {}  # of the statement's own that hold addresses
     jumps = _JUMP.search(assembly.template) is not None  # then one line may be run with several values
     for line in lines:
+        if line.startswith((".shared", ".extern .shared")):
+            low.incomplete(
+                "asm", "shared memory of its own, where `extern __shared__` arrays may begin", node
+            )
         if line.startswith(("//", ".")):
             continue
         line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
