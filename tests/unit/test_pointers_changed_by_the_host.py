@@ -58,6 +58,8 @@ def test_what_was_assigned_last_is_what_is_passed(host: str) -> None:
         f"void f(float* a, float* b, int n) {{ float*& r = b; r = a; {LAUNCH} }}",
         f"void f(float* a, float* b, int n) {{ float** r = &b; *r = a; {LAUNCH} }}",
         f"void f(int n) {{ {MADE} float* c = a; std::swap(b, c); {LAUNCH} }}",
+        f"void f(int n, float* c) {{ {MADE} float* t = a; c = t; t = b; b = c; {LAUNCH} }}",
+        f"void f(int n, bool c) {{ {MADE} float* t = b; if (c) t = a; b = t; {LAUNCH} }}",
         "void run(float* a, float* b, int n) { k<<<n / 256, 256>>>(a, b); }"
         " void f(int n, bool c) { float* a = alloc(n); float* b = c ? a : alloc(n); run(a, b, n); }",
         TENSOR + "void f(Tensor x, int n) { auto y = x.narrow(0, 1, n); k<<<n, 64>>>(x.data(), y.data()); }",
@@ -89,6 +91,8 @@ def test_a_view_is_where_its_tensor_is_and_a_lambdas_parameter_what_is_passed(ho
         f"void f(float* a, int n) {{ float* b = a; if (cudaMalloc((void**)&b, 4 * n)) return; {LAUNCH} }}",
         f"void f(int n) {{ {MADE} for (;;) {{ {LAUNCH} float* t = a; a = b; b = t; }} }}",
         f"void f(int n) {{ {MADE} for (;;) {{ {LAUNCH} std::swap(a, b); }} }}",
+        f"void f(int n, float* c, float* d) {{ {MADE} for (;;) {{ {LAUNCH} float* t = a; a = b; b = t;"
+        " t = c; c = d; d = t; } }",
         TENSOR
         + "void f(Tensor x, Tensor z, int n) { auto y = z.view(n); k<<<n, 64>>>(x.data(), y.data()); }",
     ],

@@ -12,11 +12,22 @@ from cuda_lsp.frontend.host.text import HostText
 
 _BEFORE = re.compile(r"[;{}]\s?\Z")
 _STEP = re.compile(r"(?<!\w)\w{1,100}\s?\+=\s?(?P<by>[^;{},]{1,200});")
+_AT_PLACE = re.compile(r"__at\d+\Z")
 
 
 def start_of(name: str) -> str:
     """What stands for where a cursor began that nothing in its function sets."""
     return f"{name}__start"
+
+
+def at_place(name: str, place: int) -> str:
+    """A name for what a variable held at a place."""
+    return f"{name}__at{place}"
+
+
+def name_of(name: str) -> str:
+    """The variable that a name is of, ``at_place`` or not."""
+    return _AT_PLACE.sub("", name)
 
 
 class Cursors:

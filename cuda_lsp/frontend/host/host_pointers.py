@@ -16,7 +16,7 @@ from functools import cached_property
 from attrs import frozen
 
 from cuda_lsp.frontend.host.called_pointers import CalledPointers
-from cuda_lsp.frontend.host.cursors import Cursors, start_of
+from cuda_lsp.frontend.host.cursors import Cursors, at_place, start_of
 from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
 from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
@@ -240,6 +240,7 @@ class HostPointers:
             return Held((stood,))
         if not found or self._has_own_pointers(name, at):
             return None
+        found = {self._as_stored(value, p): p for value, p in found.items()}
         if cursors:
             found = {self._as_stood(value, p, at): p for value, p in found.items()}
         several = (*found, "") if lent or _within(self._swapped.get(name), scope) else tuple(found)
@@ -345,6 +346,23 @@ class HostPointers:
             return None
         return " + ".join((value, *(f"({by})" for _, by in parts[1:])))
 
+    def _as_stored(self, value: str, place: int) -> str:
+        """A variable that stands for several buffers in turn (``t = a; a = b; b = t; t = c; …``), where one
+        of its stores is what a place surely sees: a name of its own for what that is."""
+        name = value.strip()
+        every = self._values.get(name, ()) if name.isidentifier() else ()
+        stores = [(p, v) for p, v in every if p < place]
+        if len(every) < 2 or not stores or self._overwritten is None:
+            return value
+        begun, given = stores[-1]
+        lent = _those_within(self._lent.get(name, ()), (begun, place))
+        if lent or not self._overwritten.surely(name, begun, place):
+            return value
+        changed = any(True for word in _WORD.findall(given) for _ in self._changes(word, begun, place))
+        named = at_place(name, place)
+        self._named[named] = f"{given} + {MOVED}" if changed else given
+        return named
+
     def _as_stood(self, value: str, place: int, at: int) -> str:
         """A value with where its cursors stood; the one that it begins with has a name of its own there."""
         base = BASE.match(value)
@@ -355,7 +373,7 @@ class HostPointers:
                 return match[0]
             if base is None or match.start() != base.start(1):
                 return f"({stood})"
-            named = f"{match[0]}__at{place}"
+            named = at_place(match[0], place)
             self._named[named] = stood
             return named
 

@@ -34,6 +34,8 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _IF = re.compile(r"\bif\s?\Z")
 _ALONE = re.compile(r"\s?if\s?\(")
 _CALLEE = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:<[^<>;(){}]{0,200}>\s?)?\Z")
+_TYPE = r"(?:const\s)?[A-Za-z_][\w:]{0,100}(?:\s?<[^<>;]{0,100}>)?\s?\*\s?"
+"""Before the name of a pointer that is declared."""
 _MAYBE = re.compile(r"[)?]|&&|\|\||\b(?:else|case|do)\b")
 """Before a call that stands in no other's arguments and no condition, and may not be run."""
 _STORED = r"(?<![\w.]){}\s?(?:\[[^\[\]]*\]\s?|(?:\.|->)\s?\w+\s?)*(?:[-+*/%&|^]|<<|>>)?=(?!=)"
@@ -112,7 +114,7 @@ class Overwritten:
     def _surely(self, name: str, place: int, at: int) -> bool:
         """Whether an assignment, which ends at a place, is on every way to a later one."""
         begin = self._begin(place)
-        stored = re.match(rf"\s?{re.escape(name)}\s?=(?!=)", self.text.plain[begin:place])
+        stored = re.match(rf"\s?(?:{_TYPE})?{re.escape(name)}\s?=(?!=)", self.text.plain[begin:place])
         if stored is None or not self._alone(begin):
             return False
         brace = self.text.braces.begin(place - 1)

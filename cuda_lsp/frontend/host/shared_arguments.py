@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.cursors import name_of
 from cuda_lsp.frontend.host.expressions import MOVED
 from cuda_lsp.frontend.host.host_pointers import Held
 from cuda_lsp.frontend.host.pointer_lists import ONE_OF_MANY
@@ -184,7 +185,7 @@ def _led_to(chosen: Sequence[str], held: Callable[[str], Held | None]) -> Sequen
     while pending and len(found) < _MOST_STEPS:
         parts = parts_of_pointer(pending.pop(0))
         if parts is not None and parts[0] not in found:
-            found.append(parts[0])
+            found += [parts[0], name_of(parts[0])]
             known = held(parts[0])
             pending += [c for value in known.values for c in choices(value)] if known is not None else []
     return found
