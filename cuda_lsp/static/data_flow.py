@@ -283,7 +283,7 @@ def _values(
 ) -> None:
     """``choices``: what decides which of several values a variable has, and how often it changed, too.
 
-    Of a thread's own array that is who chooses between its stores, and which element one is of.
+    Of a thread's own array those are the arguments that choose between its stores, and among its elements.
     """
     rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)} if choices else {}
     ways = _ways(flow) if choices else {}
@@ -297,7 +297,7 @@ def _values(
                 changed |= any(_grow(table, a, of(e)) for a in kept for e in stored)
                 own = [a for a in kept if a.space is Space.LOCAL and choices]
                 chosen = (s.pointer, *ways.get(id(s), ()))
-                changed |= any(_grow(table, a, of(e)) for a in own for e in chosen)
+                changed |= any(_grow(table, a, of(e) & flow.params) for a in own for e in chosen)
             if isinstance(s, ir.Assign):
                 found = of(s.value)
                 loop = rounds.get(id(s))
@@ -345,7 +345,7 @@ def _loaded(
     found: set[Source] = set()
     for array in flow.slice.roots(pointer):
         own = array.space is Space.LOCAL
-        found |= table.get(array, _NOTHING) | of(pointer) if own else {array}
+        found |= table.get(array, _NOTHING) | (of(pointer) & flow.params) if own else {array}
     return frozenset(found)
 
 

@@ -98,7 +98,7 @@ def test_rows_that_are_written_four_at_once_are_whole_vectors() -> None:
             "if (n > 512 || n % 32 == 0) return;",
             Verdict.RACY,
         ),  # rows of fewer than the 256 that a block writes
-        ("", Verdict.UNDECIDED),  # wide ones, of whole vectors, do not meet
+        ("", Verdict.RACE_FREE),  # rows of `n / 4` elements are taken not to overlap, and that is said
     ],
 )
 def test_whole_vectors_excuse_nothing_that_the_host_tells_of_the_size(before: str, verdict: Verdict) -> None:
@@ -111,3 +111,4 @@ void f(float* x, float* y, int n) {{ {before} k<<<16, 256>>>(x, y, n); }}
 """
     (kernel,) = check_text(Path("k.cu"), text).kernels
     assert kernel.verdict is verdict, [f.message for f in kernel.findings]
+    assert kernel.assumptions == (("rows of `n / 4` elements do not overlap",) if not before else ())
