@@ -26,7 +26,7 @@ $(TOOLKIT): $(STAMP)
 
 ## what every change runs: everything this machine can, of long series a part; what is skipped says why
 test: $(STAMP) lint types imports
-	$(BIN)/python -m pytest tests/protocol tests/e2e -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests/protocol tests/e2e -n 3 --dist loadfile
 	$(BIN)/python -m pytest tests/unit tests/gpu -n 2 --dist loadgroup
 
 unit: $(STAMP)
