@@ -69,7 +69,7 @@ _LONGEST_HEADER = 400
 _REFERENCE = re.compile(
     rf"\*\s?(?:const\s?)?&\s?({_NAME})\s?=\s?({_NAME})\s?;|\*\s?\*\s?({_NAME})\s?=\s?&\s?({_NAME})\s?;"
 )
-_RENAMED = re.compile(rf"[\w>]\s?[&*]\s?({_NAME})\s?=\s?({_NAME})\s?;")
+_RENAMED = re.compile(rf"[&*](?:(?<=[\w>].)|(?<=[\w>]\s.))\s?({_NAME})\s?=\s?({_NAME})\s?;")
 _VIEW = re.compile(
     rf"\A({_NAME})\s?(?:\.|->)\s?(?:(?P<part>narrow|slice|select)|(?P<copy>contiguous|reshape|flatten|to)"
     r"|view|view_as|squeeze|unsqueeze|expand|expand_as|transpose|permute|t|detach)\s?\("
