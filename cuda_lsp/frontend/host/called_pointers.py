@@ -163,7 +163,7 @@ class CalledPointers:
         self._holds = holds
         self._known = ((functions, lambda: self), *headers)
         self.classes = HostClasses(text, functions)
-        self._lambdas = lambdas_of(text)
+        self.lambdas = lambdas_of(text)
         self._returned: dict[tuple[str, int], list[str]] = {}
         self._of_class: dict[tuple[str, str], bool] = {}
 
@@ -237,8 +237,8 @@ class CalledPointers:
 
     def _called(self, name: str, arguments: Sequence[str]) -> Iterator[tuple[CalledPointers, _Callee]]:
         """What a call without an object is of: a lambda of the file, else functions."""
-        if name in self._lambdas:
-            yield from ((self, _of(own)) for own in self._lambdas[name] if own.takes(len(arguments)))
+        if name in self.lambdas:
+            yield from ((self, _of(own)) for own in self.lambdas[name] if own.takes(len(arguments)))
             return
         for functions, told in self._known:
             for function in functions.named(name):
@@ -298,7 +298,7 @@ class CalledPointers:
                         yield from self._filled_members(function, told)
                     elif function.parameters:
                         yield from self._filled_by(function, told)
-        for function in itertools.chain.from_iterable(self._lambdas.values()):
+        for function in itertools.chain.from_iterable(self.lambdas.values()):
             yield from self._filled_by(function, lambda: self)
         for _, told in self._known:
             yield from self._constructed(told)

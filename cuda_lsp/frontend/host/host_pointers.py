@@ -21,7 +21,6 @@ from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
 from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
-from cuda_lsp.frontend.host.lambdas import lambdas_of
 from cuda_lsp.frontend.host.overwritten import Overwritten, is_local
 from cuda_lsp.frontend.host.pointer_lists import listed_pointers
 from cuda_lsp.frontend.host.record_writes import writes_to_record
@@ -140,9 +139,10 @@ class HostPointers:
         self._types: dict[str, set[str]] = {}
         for match in _TYPED.finditer(plain):
             self._types.setdefault(match[2], set()).add(match[1])
-        self._swapped = _places_of(_SWAPPED, plain)
+        self._swapped: dict[str, list[int]] = {}
         for match in _SWAPPED.finditer(plain):
             for name, other in (match.groups(), match.groups()[::-1]):
+                self._swapped.setdefault(name, []).append(match.start())
                 self._values.setdefault(name, []).append((match.end(), other))
         self._lead_on(plain)
         self._pass_to_lambdas()
@@ -176,7 +176,7 @@ class HostPointers:
 
     def _pass_to_lambdas(self) -> None:
         """What a lambda with a name is called with, its parameters hold; not those that hide other names."""
-        for function in itertools.chain.from_iterable(lambdas_of(self._text).values()):
+        for function in itertools.chain.from_iterable(self._called.lambdas.values()):
             around = self._functions.around(function.begin)
             if around is None:
                 continue
@@ -186,12 +186,9 @@ class HostPointers:
                 closing = self._text.closing(call.end() - 1)
                 passed = split_arguments(self._plain[call.end() : closing]) if closing > 0 else []
                 for (name, _), value in zip(function.parameters, passed, strict=False):
-                    if name not in hidden and not _within(self._shadowed(name), (0, function.begin)):
+                    declared = any(begin <= function.begin for begin, _ in self._declared.get(name, ()))
+                    if name not in hidden and not declared:
                         self._values.setdefault(name, []).append((function.body + 1, value.strip()))
-
-    def _shadowed(self, name: str) -> Sequence[int]:
-        """Where variables of this name are declared."""
-        return sorted(begin for begin, _ in self._declared.get(name, ()))
 
     def held(self, name: str, at: int, cursors: bool = True) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it.

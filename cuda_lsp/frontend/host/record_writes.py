@@ -26,7 +26,6 @@ def writes_to_record(plain: str, name: str, begin: int, end: int) -> Mapping[str
     found: dict[str, Write] = {}
     for use in re.compile(rf"(?<![\w.>:]){name}\b").finditer(plain, begin, end):
         changed = _CHANGED.search(plain, max(0, use.start() - 4), use.start()) is not None
-        handed = _HANDED_OVER.search(plain, max(0, use.start() - 80), use.start()) is not None
         field = _FIELD.match(plain, use.end())
         if field is None:
             if changed or not _is_launched(plain, use.start()):
@@ -41,11 +40,16 @@ def writes_to_record(plain: str, name: str, begin: int, end: int) -> Mapping[str
         which = f"{field[1]}[{element[1]}]" if element is not None and element[1].isdigit() else field[1]
         if assigned is not None and before in _STATEMENT_ENDS:
             found[which] = (assigned[1] if element is None or which != field[1] else None, use.start())
-        elif changed or handed or other is not None:
+        elif changed or other is not None or _is_handed_over(plain, use.start()):
             found[field[1]] = (None, use.start())
         elif element is None:
             found[f"{field[1]}[]"] = (None, use.start())  # an array is lent
     return found
+
+
+def _is_handed_over(plain: str, place: int) -> bool:
+    """Whether a name is an argument that the standard library may change."""
+    return _HANDED_OVER.search(plain, max(0, place - 80), place) is not None
 
 
 def _is_launched(plain: str, place: int) -> bool:

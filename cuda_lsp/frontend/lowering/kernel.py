@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 from attrs import evolve
 
@@ -318,7 +319,7 @@ def _fields_passed_again(low: Lowering) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, shared in low.launched.shared.items():
         for key in low.arrays:
-            if isinstance(key, str) and key.startswith(f"parameter {name}."):
+            if _is_field_of(key, name):
                 field = key.removeprefix(f"parameter {name}")
                 found[f"{name}{field}"] = f"{shared.first}{field}"
     return found
@@ -385,13 +386,14 @@ def _fields_apart(low: Lowering) -> Iterator[str]:
     written = written_arrays(low.out)
     for name, told in low.launched.told.items():
         inside = {key: array for key, array in low.arrays.items() if _is_field_of(key, name)}
-        untold = any(key.split(".")[1].partition("[")[0] not in told for key in map(str, inside))
+        untold = any(key.split(".")[1].partition("[")[0] not in told for key in inside)
         apart = len({array.id for array in inside.values()}) > 1
         if apart and untold and not written.isdisjoint({*inside.values(), None}):
             yield f"the pointers in `{name}` point to objects of their own"
 
 
-def _is_field_of(key: object, name: str) -> bool:
+def _is_field_of(key: object, name: str) -> TypeGuard[str]:
+    """Whether an array is what a field of the parameter of this name points to."""
     return isinstance(key, str) and key.startswith(f"parameter {name}.")
 
 

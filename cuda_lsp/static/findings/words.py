@@ -377,8 +377,8 @@ def ending(
         return ""
     alike = _SAME if same else ""
     exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
-    told = of is None or isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
-    depends = "" if told or of is None else f" (depends on {doubt(of)})"
+    told = isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
+    depends = "" if of is None or told else f" (depends on {doubt(of)})"
     if of is Open.TEMPLATE:
         depends = " (depends on the template arguments)"
     block = None if launch is None else launch.block
