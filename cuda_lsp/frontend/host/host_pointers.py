@@ -352,8 +352,9 @@ class HostPointers:
         if len(every) < 2 or not stores or self._overwritten is None:
             return value
         begun, given = stores[-1]
-        lent = _those_within(self._lent.get(name, ()), (begun, place))
-        if lent or not self._overwritten.surely(name, begun, place):
+        changes = (self._lent.get(name, ()), self._moved.get(name, ()))
+        stays = not any(_those_within(places, (begun + 1, place - 1)) for places in changes)
+        if not stays or not self._overwritten.surely(name, begun, place):
             return value
         changed = any(True for word in _WORD.findall(given) for _ in self._changes(word, begun, place))
         named = at_place(name, place)
