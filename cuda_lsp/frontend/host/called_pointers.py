@@ -100,6 +100,7 @@ class Filled:
     """What a call stores through one of its arguments: into ``target``, behind ``place``.
 
     ``lent``: where the argument stands. ``written``: the function names the field that it stores to.
+    ``owner``: the class whose field it is; "": the text does not tell.
     """
 
     target: str
@@ -107,6 +108,7 @@ class Filled:
     place: int
     lent: tuple[int, int]
     written: bool = True
+    owner: str = ""
 
 
 class Holds(Protocol):
@@ -330,13 +332,19 @@ class CalledPointers:
             callees = [c for _, c in chosen if c.body == function.body and c.owner == owner]
             for callee, store in itertools.product(callees, stores):
                 said = told()._said(store.value, callee, arguments, store.place)
-                yield Filled(f"{callee.this}{store.field}", said, call.end, (call.begin, call.end))
+                span = call.begin, call.end
+                yield Filled(f"{callee.this}{store.field}", said, call.end, span, owner=owner.name)
 
     def _constructed(self, told: Callable[[], CalledPointers]) -> Iterator[Filled]:
         """What constructors make of the fields of the file's variables."""
         classes = told().classes
         for name, owner in classes.named.items():
             made = classes.constructors(name) if owner.pointers else ()
+            for call in self._functions.calls(name) if made else ():  # of an object without a name
+                arguments = [a.strip() for a in call.arguments]
+                for constructor in (c for c in made if self._suits(c, arguments)):
+                    span = call.begin, call.end
+                    yield from _made_by(told(), constructor, owner, f"{name}().", arguments, span)
             for match in re.compile(_CONSTRUCTED.format(name=name)).finditer(self._plain) if made else ():
                 object = f"{match[1] or match[3]}{'->' if match[4] or match[5] else '.'}"
                 at, begin = match.start(), match.end() - 1
@@ -454,7 +462,7 @@ def _made_by(
 ) -> Iterator[Filled]:
     """What a constructor stores in the object that it makes in a stretch of the text."""
     for field, said in told.constructs(constructor, owner, object, arguments):
-        yield Filled(f"{object}{field}", said, span[1], span)
+        yield Filled(f"{object}{field}", said, span[1], span, owner=owner.name)
 
 
 def _of(function: HostFunction, owner: HostClass | None = None, this: str = "") -> _Callee:

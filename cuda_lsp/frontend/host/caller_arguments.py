@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 
 from cuda_lsp.frontend.host.constants import NO_POINTERS
-from cuda_lsp.frontend.host.expressions import bracketed, declaration
-from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.expressions import bracketed, declaration, field_of
+from cuda_lsp.frontend.host.host_functions import Call, HostFunction, HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
+from cuda_lsp.frontend.host.indirect_calls import indirect_calls
 
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_FORWARDED = re.compile(r"(?<![\w.>])(?:std\s?::\s?)?(?:forward\s?<[^<>;]{0,100}>|move)\s?\(\s?(\w+)\s?\)")
+_PACK = "..."
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
 
@@ -38,6 +42,7 @@ def as_called(
     function = functions.around(at)
     if function is None or not levels:
         return
+    arguments = [_FORWARDED.sub(r"\1", text) for text in arguments]
     names = [name for name, _ in function.parameters]
     kept = [name for name in names if name and pointers.changed(name, at) == ((), False)]
     used = [name for name in kept if any(re.search(rf"(?<![\w.>]){name}\b", text) for text in arguments)]
@@ -51,24 +56,79 @@ def as_called(
 
     arguments = [_WORD.sub(lambda m: f"{m[0]}()" if own(m[0]) else m[0], text) for text in arguments]
     word = re.compile(rf"(?<![\w.>])(?:{'|'.join(used)})\b")
-    for call in [*functions.calls(function.name, member=True)][:_MOST_CALLS]:
-        if (
-            call.explicit
-            or not function.takes(len(call.arguments))
-            or call.begin <= function.closing < call.end
-        ):
-            continue
-        if function.body <= call.begin <= function.end:
-            continue  # it calls itself
+    for call in _calls(functions, pointers, function):
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
         passed = dict(zip(names, (text.strip() for text in given), strict=False))
         nothing = {name for name, text in passed.items() if text in NO_POINTERS and name in kept}
         if nothing and not comes_to(at, nothing):
             continue
         put = partial(_put, passed)
-        texts = tuple(word.sub(put, text) for text in arguments)
+        unpacked = (
+            _unpacked(arguments, names[-1], given[len(names) - 1 :]) if _has_pack(function) else arguments
+        )
+        texts = tuple(word.sub(put, text) for text in unpacked)
         yield texts, call.begin
         yield from as_called(functions, pointers, texts, call.begin, comes_to, levels - 1)
+
+
+def _calls(functions: HostFunctions, pointers: HostPointers, function: HostFunction) -> Iterator[Call]:
+    """Those of a function that others make, with as many arguments as it takes."""
+    direct = functions.calls(function.name, member=True)
+    every = itertools.chain(direct, indirect_calls(pointers.text, functions, function.name))
+    least = len(function.parameters) - 1 if _has_pack(function) else None
+    for call in itertools.islice(every, _MOST_CALLS):
+        count = len(call.arguments)
+        takes = function.takes(count) if least is None else count >= least
+        declares = call.begin <= function.closing < call.end
+        calls_itself = function.body <= call.begin <= function.end
+        if takes and not (call.explicit or declares or calls_itself):
+            yield call
+
+
+def _has_pack(function: HostFunction) -> bool:
+    return bool(function.declared) and _PACK in function.declared[-1]
+
+
+def _unpacked(arguments: Sequence[str], pack: str, given: Sequence[str]) -> Iterator[str]:
+    """``f(p)...`` once for each of the arguments that a pack of parameters is given."""
+    mine = re.compile(rf"(?<![\w.>]){pack}\b")
+    for text in arguments:
+        if text.rstrip().endswith(_PACK) and mine.search(text):
+            once = text.rstrip().removesuffix(_PACK)
+            alone = once.strip() == pack
+            for part in given:
+                value = part.strip() if alone else f"({part.strip()})"
+                yield mine.sub(lambda _, value=value: value, once)
+        else:
+            yield text
+
+
+def as_set(
+    functions: HostFunctions, pointers: HostPointers, arguments: Sequence[str], at: int
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The arguments that are fields as each call that sets several of them does, a constructor's too.
+
+    Nothing is said there of the others: they are written as calls of which nobody knows what they give.
+    """
+    function = functions.around(at)
+    if function is None:
+        return
+    own = {name for name, _ in function.parameters}
+    body = pointers.body_of(function)
+    fields = {
+        position: text
+        for position, text in enumerate(map(str.strip, arguments))
+        if field_of(text)[0] or (text.isidentifier() and text not in own and declaration(text, body) is None)
+    }
+    for stores in pointers.filled_together if len(fields) > 1 else ():
+        told = {
+            position: store.value
+            for position, text in fields.items()
+            for store in stores
+            if pointers.is_field_of(text, at, store)
+        }
+        if len(told) > 1:
+            yield tuple(told.get(i, f"other{i}()") for i in range(len(arguments))), stores[0].place
 
 
 def _put(known: Mapping[str, str], match: re.Match[str]) -> str:

@@ -104,7 +104,8 @@ class Elsewhere:
     def values(self, name: str, at: int) -> list[str]:
         """What it may hold, in names that mean the same wherever they are asked for; "": and more.
 
-        Of what has an allocation of its own, or takes turns with others, only cuts out of another one count.
+        Of what has an allocation of its own, or takes turns with others, only cuts out of another one count,
+        and what a function leaves it at that has a name everywhere.
         """
         parts, around = _FIELD.match(name), self._functions.around(at)
         if parts is None or around is None or (not parts[1] and self._is_own(name, around)):
@@ -113,12 +114,14 @@ class Elsewhere:
         kept = itertools.islice(self._by_field.get(field, ()), _MOST_VALUES)
         numbered = (_of_indices(store, _INDEX.findall(name)) for store in kept)
         stores = (s for s in numbered if s is not None and self._may_be(s, field, object, around))
+        stores = list(stores)
         told = [self._told(s, object, parts[2] or "") for s in stores]
         moved = f" + {MOVED}" if self._moves(field) else ""
         values = list(dict.fromkeys(f"{value}{moved}" for value in told if value != name))
         if len(values) == 1 and (field not in self._lent or ONE_OF_MANY in values[0]):
             return [*values, ""] if field in self._swapped else values
-        cut = [value for value in values if _CUT.search(value) or _OWN.match(value)]
+        left = {value for value, store in zip(told, stores, strict=True) if self._stays(store)}
+        cut = [value for value in values if _CUT.search(value) or _OWN.match(value) or value in left]
         return [*cut, ""] if cut else []
 
     @cached_property
@@ -137,6 +140,22 @@ class Elsewhere:
                 if field in owner.pointers and value and not _NOTHING.match(value):
                     found.setdefault(field, []).append(_Store("", "", function.body + 1, value, function))
         return found
+
+    def _stays(self, store: _Store) -> bool:
+        """Whether a function leaves two of the names that others know alike: it stores to neither again."""
+        source, function = _FIELD.match(store.value), store.function
+        if source is None or function is None or source[3] in self._swapped:
+            return False
+        if self._is_own(source[1] or source[3], function):
+            return False
+        others = (s for s in self._by_field.get(source[3], ()) if s.function == function)
+        return source[3] not in self._lent_in(function, store.place) and not any(
+            other.place > store.place for other in others
+        )
+
+    def _lent_in(self, function: HostFunction, begin: int) -> frozenset[str]:
+        """What a function lends to others behind a place."""
+        return frozenset(match[1] for match in _LENT.finditer(self._plain, begin, function.end))
 
     @cached_property
     def _constructors(self) -> Sequence[tuple[HostFunction, Sequence[tuple[str, str]]]]:

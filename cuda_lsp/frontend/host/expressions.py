@@ -21,6 +21,15 @@ PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
 """A variable, or a field of one."""
 
 
+_FIELD = re.compile(rf"\A(?:(.*)(?:\.|->))?({_NAME})\Z", re.S)
+
+
+def field_of(place: str) -> tuple[str, str]:
+    """``a->b``, ``c`` of ``a->b.c``; "" and the name of a variable, two times "" of what is neither."""
+    found = _FIELD.match(place.strip())
+    return (found[1] or "", found[2]) if found is not None else ("", "")
+
+
 def declaration(name: str, own: str) -> re.Match[str] | None:
     """Where a function declares a variable of its own; ``static``: one that stays."""
     if name not in own:

@@ -15,11 +15,11 @@ from functools import cached_property
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.called_pointers import CalledPointers
+from cuda_lsp.frontend.host.called_pointers import CalledPointers, Filled
 from cuda_lsp.frontend.host.cursors import Cursors, at_place, start_of
 from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.elsewhere import Elsewhere
-from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, parts_of_record
+from cuda_lsp.frontend.host.expressions import BASE, MOVED, WORD, field_of, parts_of_record
 from cuda_lsp.frontend.host.host_functions import HostFunction, HostFunctions
 from cuda_lsp.frontend.host.overwritten import Overwritten, is_local
 from cuda_lsp.frontend.host.pointer_lists import listed_pointers
@@ -51,7 +51,9 @@ _TYPED = re.compile(
     rf"(?<!\w)(?!(?:return|delete|sizeof|case|else)\b)({_NAME})"
     rf"\s?(?:const\s?)?\*\s?(?:const\s|__restrict__\s)?({_NAME})"
 )
-_SYMBOL = re.compile(rf"\bcudaGetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_NAME})\s?,\s?({_NAME})\s?\)")
+_SYMBOL = re.compile(
+    rf"\b(?:cuda|hip)GetSymbolAddress\s?\((?:\s?\([^()]*\))?\s?&\s?({_NAME})\s?,\s?({_NAME})\s?\)"
+)
 _RECORD = re.compile(
     rf"\b(?P<type>{_NAME})\s(?P<name>{_NAME})\s?(?:=\s?(?P<made>{_NAME}\s?)?)?\{{(?P<parts>[^{{}};]{{1,1000}})\}}\s?;"
 )
@@ -144,6 +146,8 @@ class HostPointers:
             for name, other in (match.groups(), match.groups()[::-1]):
                 self._swapped.setdefault(name, []).append(match.start())
                 self._values.setdefault(name, []).append((match.end(), other))
+        for name, found in self._symbols.items():
+            self._values.setdefault(name, []).extend((match.end(), match[2]) for match in found)
         self._lead_on(plain)
         self._pass_to_lambdas()
         for name, place, value in listed_pointers(text, functions):
@@ -431,6 +435,39 @@ class HostPointers:
             if index is not None and not index[1].isdigit():
                 found.setdefault(key[: index.start()], []).append(key)
         return found
+
+    @property
+    def text(self) -> HostText:
+        """The file."""
+        return self._text
+
+    @cached_property
+    def filled_together(self) -> Sequence[Sequence[Filled]]:
+        """What a call stores in several fields of an object, for each call that does."""
+        found: dict[tuple[int, int], list[Filled]] = {}
+        for store in self._filled:
+            if field_of(store.target)[0]:
+                found.setdefault(store.lent, []).append(store)
+        return [stores for stores in found.values() if len(stores) > 1]
+
+    def is_field_of(self, place: str, at: int, store: Filled) -> bool:
+        """Whether a field that a function names may be the one that a call stores to: of that class."""
+        (object, field), (other, stored), function = (
+            field_of(place),
+            field_of(store.target),
+            self._functions.around(at),
+        )
+        if field != stored or function is None:
+            return False
+        if object in ("", "this"):
+            owner = self._called.classes.of(function)
+            return owner is not None and owner.name == store.owner
+        owners = (
+            [store.owner]
+            if store.owner
+            else [c for c in self._called.classes.named if self._called.is_of(other, c)]
+        )
+        return any(self._called.is_of(object, owner) for owner in owners)
 
     def body_of(self, function: HostFunction) -> str:
         """The text of a function."""

@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.caller_arguments import as_called
+from cuda_lsp.frontend.host.caller_arguments import as_called, as_set
 from cuda_lsp.frontend.host.computed_arguments import (
     component,
     computed_arguments,
@@ -491,7 +491,8 @@ class _Reader:
             return refined(found, way) if way is not None else found
 
         def buffers_told() -> Buffers:
-            fields = record_fields(pointers, self._file.fields, launch.arguments, at)
+            packed = _count(launch.arguments) is None
+            fields = () if packed else record_fields(pointers, self._file.fields, launch.arguments, at)
             every = (*launch.arguments, *(field.text for field in fields))
             found = buffers(
                 every,
@@ -499,7 +500,8 @@ class _Reader:
                 lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
             )
             called = as_called(constants.functions, pointers, every, at, self._comes_to)
-            found = together(found, (buffers(texts, place, nobody_computes) for texts, place in called))
+            others = itertools.chain(called, as_set(constants.functions, pointers, every, at))
+            found = together(found, (buffers(texts, place, nobody_computes) for texts, place in others))
             told = frozenset((field.position, field.name) for field in fields)
             return *by_field(found, fields, len(launch.arguments)), told
 

@@ -167,7 +167,7 @@ def shared_buffers(
             turns = own.get(position) in leads.get(first, ())
             if first != position and not turns:
                 found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
-    for position, first in _cut_alike(several):
+    for position, first in (*_cut_alike(several), *_told_alike(several)):
         found.setdefault(position, SharedBuffer(first, None))
     places = {begin.position: [base] for base, begin in begun.items()}
     places |= {at: [p[0] for c in chosen if (p := parts_of_pointer(c))] for at, chosen in several.items()}
@@ -205,6 +205,17 @@ def _cut_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]
     }
     for (first, here), (position, there) in itertools.combinations(sorted(parts.items()), 2):
         if any(a[0] == b[0] and a[1] != b[1] for a in here for b in there):
+            yield position, first
+
+
+def _told_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]]:
+    """Those of which the one place that they may be in, as far as anything tells, is in one buffer."""
+    parts = {at: [parts_of_pointer(c) for c in chosen if c] for at, chosen in several.items()}
+    told = {
+        at: part[0] for at, (part, *others) in ((a, p) for a, p in parts.items() if p) if part and not others
+    }
+    for (first, here), (position, there) in itertools.combinations(sorted(told.items()), 2):
+        if here == there:
             yield position, first
 
 

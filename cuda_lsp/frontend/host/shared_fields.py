@@ -59,6 +59,8 @@ def by_field(
     shared: Mapping[int, SharedBuffer], fields: Sequence[RecordField], count: int
 ) -> tuple[dict[int, SharedBuffer], dict[Field, SharedBuffer]]:
     """What is told of ``count`` arguments and of the fields behind them, each by what it is called."""
+    if not fields:  # there may be more arguments than stand there: of a pack
+        return dict(shared), {}
     plain: dict[int, SharedBuffer] = {}
     found: dict[Field, SharedBuffer] = {}
     for index, buffer in shared.items():

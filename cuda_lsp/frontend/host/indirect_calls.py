@@ -1,0 +1,51 @@
+"""Calls of a function by way of its value: ``F g = run; g(a, b);``, ``std::thread worker(run, a, b);``.
+
+Read from text. Whoever is handed a function and arguments behind it calls it with these, as far as is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from cuda_lsp.frontend.host.host_functions import Call, HostFunctions
+from cuda_lsp.frontend.host.text import HostText, whole_arguments
+
+_VALUE = (
+    r"(?<![\w.>])&?\s?(?:[A-Za-z_]\w*\s?::\s?)*(?<!\w){name}\s?(?:<[^<>;(){{}}]{{0,100}}>\s?)?(?=[;,)}}])"
+)
+_HOLDER = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\)?\s?(?:\([^()]{0,200}\)\s?)?[={(]\s?\Z")
+_OPENING = re.compile(r"\(")
+_LONGEST_HEAD = 400
+
+
+def indirect_calls(text: HostText, functions: HostFunctions, name: str) -> Iterator[Call]:
+    """The calls of a function by who holds it, or is handed it."""
+    plain = text.plain
+    if name not in plain:
+        return
+    holders: set[str] = set()
+    for value in re.compile(_VALUE.format(name=name)).finditer(plain):
+        holder = _HOLDER.search(plain, max(0, value.start() - _LONGEST_HEAD), value.start())
+        if holder is not None:
+            holders.add(holder[1])
+        yield from _handed(text, name, value)
+    for holder in sorted(holders - {name}):
+        yield from (evolve(call, name=name) for call in functions.calls(holder, member=True))
+
+
+def _handed(text: HostText, name: str, value: re.Match[str]) -> Iterator[Call]:
+    """The arguments that stand behind a function in a list of arguments."""
+    plain = text.plain
+    opened = [
+        m.start() for m in _OPENING.finditer(plain, max(0, value.start() - _LONGEST_HEAD), value.start())
+    ]
+    around = next((at for at in reversed(opened) if text.closing(at) >= value.end()), -1)
+    if around < 0 or plain[value.end()] != ",":
+        return
+    closing = text.closing(around)
+    passed = [part.strip() for part in whole_arguments(plain[value.end() + 1 : closing])]
+    for first in (0, 1):  # a member function is handed its object first
+        yield Call(name, None, tuple(passed[first:]), value.start(), closing + 1)
