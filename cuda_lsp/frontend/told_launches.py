@@ -39,6 +39,7 @@ def with_launches(
     grid, arguments = common_facts(source, sites)
     known = (*launches_for(source, here, directive), *launches_outside(source, elsewhere, directive))
     launches = _best_told(known)
+    by_sizes = [launch for launch in known if launch.source is LaunchSource.SIZES]
     separate = [name for name in kernel.behind if any(v.name == apart(name) for v in kernel.params)]
     launches = with_own_buffers(source, sites, launches, separate) if separate else launches
     in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
@@ -51,6 +52,7 @@ def with_launches(
         extents=common_extents(source, sites),
         sums=common_sums(source, sites, directive),
         ties=common_ties(source, sites) if directive is None else frozenset(),
+        by_sizes=tuple(by_sizes) if directive is None and not any(x in launches for x in by_sizes) else (),
         unread=None if directive is not None else unread_launch(source, sites),
     )
 

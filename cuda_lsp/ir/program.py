@@ -679,7 +679,8 @@ class Kernel:
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2). ``sums``: parameters that hold the
     running sums of another one, by name.
-    ``unread``: a launch in the source of which nobody knows the block.
+    ``unread``: a launch in the source of which nobody knows the block; ``by_sizes``: some that such launches
+    make for sizes that nobody knows, where others are told.
     ``ties``: parameters that the host makes of others, nobody knows how, each with one of these.
     ``enumerated``: the values that a parameter of an enumeration takes.
     ``behind``: pointer parameters that launches point into an earlier one's buffer: its name, and how many
@@ -713,6 +714,7 @@ class Kernel:
     sums: Mapping[str, RunningSum] = field(factory=dict[str, RunningSum])
     ties: frozenset[tuple[str, str]] = frozenset()
     unread: Site | None = None
+    by_sizes: tuple[LaunchConfig, ...] = ()
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
     enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter

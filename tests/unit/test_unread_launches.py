@@ -85,3 +85,32 @@ def test_such_a_kernel_is_not_called_race_free() -> None:
     (kernel,) = check_text(Path("k.cu"), text).kernels
     assert kernel.verdict is Verdict.UNDECIDED
     assert any("is not known" in reason for reason in kernel.reasons)
+
+
+COLUMNS = "__global__ void k(float* d) { d[blockIdx.x] = d[blockIdx.x] + threadIdx.x; }\n"
+ONE = "void f(float* d) { k<<<4, 1>>>(d); }\n"
+
+
+def test_a_launch_whose_block_follows_a_size_stands_beside_one_that_is_told() -> None:
+    (report,) = check_text(
+        Path("k.cu"), COLUMNS + ONE + "void g(float* d, int n) { k<<<4, n>>>(d); }"
+    ).kernels
+    assert report.verdict is Verdict.UNDECIDED
+    assert report.reasons == ("the block of the launch on line 3 is not known, and some may race",)
+    (report,) = check_text(Path("k.cu"), COLUMNS + ONE).kernels
+    assert report.verdict is Verdict.RACE_FREE
+
+
+def test_who_calls_itself_with_another_block_launches_others_too() -> None:
+    host = "void f(float* d, int t) { k<<<4, t>>>(d); if (t < 64) f(d, T); }\nvoid g(float* d) { f(d, 1); }"
+    (report,) = check_text(Path("k.cu"), COLUMNS + host.replace("T", "t * 2")).kernels
+    assert report.verdict is Verdict.UNDECIDED
+    (report,) = check_text(Path("k.cu"), COLUMNS + host.replace("T", "t")).kernels
+    assert report.verdict is Verdict.RACE_FREE
+
+
+def test_larger_blocks_that_only_sizes_make_and_do_no_harm_change_nothing() -> None:
+    kernel = "__global__ void k(float* d) { d[blockIdx.x * blockDim.x + threadIdx.x] = 1; }\n"
+    host = "void f(float* d, int n) { k<<<4, 64>>>(d); k<<<4, n>>>(d); }"
+    (report,) = check_text(Path("k.cu"), kernel + host).kernels
+    assert report.verdict is Verdict.RACE_FREE

@@ -95,6 +95,19 @@ def is_cut(found: Sequence[Context]) -> bool:
     return len(found) >= _MOST_CONTEXTS
 
 
+def changes_for_itself(file: HostFile, at: int, text: str) -> bool:
+    """Whether the function around calls itself with another value of what a text at a place is made of."""
+    functions = file.constants.functions
+    function = functions.around(at)
+    if function is None:
+        return False
+    needed = _passed(function, _missing(file, at, (text,), NOTHING_GIVEN))
+    calls = functions.calls(function.name, function.member) if needed else ()
+    own = [call for call in calls if function.body < call.begin < function.end]
+    passed = ((name, _argument(function, call, name)) for call in own for name, _ in needed)
+    return any(text is not None and text.strip() != name for name, text in passed)
+
+
 class Ways:
     """The ways to launches through what calls them, in one file and ``elsewhere``."""
 

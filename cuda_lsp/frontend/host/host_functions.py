@@ -201,6 +201,11 @@ class HostFunctions:
                 return function
         return None
 
+    def is_parameter(self, name: str, position: int) -> bool:
+        """Whether a name is a parameter of the function around, whatever else is called so."""
+        function = self.around(position)
+        return function is not None and any(name == own for own, _ in function.parameters)
+
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
         return iter(self._by_name.get(name, ()))

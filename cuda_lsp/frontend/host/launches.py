@@ -34,6 +34,7 @@ from cuda_lsp.frontend.host.contexts import (
     Context,
     Texts,
     Ways,
+    changes_for_itself,
     is_cut,
     local_facts,
     no_callers,
@@ -163,7 +164,8 @@ def launches_of(
         kernel, written = use.launch.kernel, use.launch.held or use.launch.kernel
         held: Names = {} if use.by_string else variables.held(written, use.at)
         if of is None or kernel in of or not of.isdisjoint(held):
-            sites += reader.told(use.launch, use.at, use.begin, use.end)
+            if use.by_string or not file.constants.functions.is_parameter(kernel, use.at):
+                sites += reader.told(use.launch, use.at, use.begin, use.end)
             through_variables += _held_kernels(use, held, reader)
     return tuple(site for site in (*sites, *through_variables) if of is None or site.kernel in of)
 
@@ -262,8 +264,8 @@ class _Reader:
         found = [self._on(way, launch, at, place) for way in ways]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        if not told:
-            yield from self._some(ways, launch, at, tuple(zip(plain, facts, strict=True)))
+        if not told or (block is not None and changes_for_itself(self._file, at, block)):
+            yield from self._some(() if told else ways, launch, at, tuple(zip(plain, facts, strict=True)))
             if is_cut(every):  # instances on other ways
                 yield from self._some((), launch, at, tuple(zip(plain, facts, strict=True)))
 

@@ -1,7 +1,8 @@
 """Launches of the source whose block nobody reads, of a kernel that counts on one.
 
 ``blockIdx.x * 128 + threadIdx.x`` is free of races in blocks of 128, and these are what is assumed where no
-launch tells. Where one stands in the source (``k<<<64, config.threads()>>>``) it may make larger ones.
+launch tells. Where one stands in the source (``k<<<64, config.threads()>>>``) it may make larger ones; and
+where one launch tells its block, another one may have it from sizes (``k<<<64, n>>>``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from attrs import evolve
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import MAX_BLOCK_THREADS, Dim3, LaunchConfig
 from cuda_lsp.static.launches.asserted import asserted_extents
-from cuda_lsp.static.launches.coordinates import THREAD_AXES
+from cuda_lsp.static.launches.coordinates import BLOCK_EXTENTS, THREAD_AXES
 from cuda_lsp.static.launches.strides import block_strides
 
 
@@ -25,7 +26,11 @@ def unread_blocks(
 
     ``races``: whether threads may race under another launch.
     """
-    if kernel.unread is None or asserted_extents(kernel):
+    for other in kernel.by_sizes:
+        if other.site is not None and races(other):
+            line = other.site.range.start.line
+            return (f"the block of the launch on line {line} is not known, and some may race",)
+    if kernel.unread is None:
         return ()
     larger = [evolve(launch, block=block) for block in _larger(kernel, launch)]
     if not any(map(races, larger)):
@@ -37,10 +42,10 @@ def unread_blocks(
 def _larger(kernel: Kernel, launch: LaunchConfig) -> list[Dim3]:
     """Blocks of twice as many threads as the kernel counts on, along each axis that no launch tells."""
     found: list[Dim3] = []
-    counted = block_strides(kernel)
+    counted, asserted = block_strides(kernel), asserted_extents(kernel)
     most = kernel.bounds.max_threads if kernel.bounds else MAX_BLOCK_THREADS
     for position, axis in enumerate(THREAD_AXES):
-        if axis not in counted or f"launched_{'xyz'[position]}" in kernel.required:
+        if axis not in counted or BLOCK_EXTENTS[position] in asserted:
             continue
         x, y, z = (2 * counted[axis] if i == position else n for i, n in enumerate(launch.block))
         if math.prod((x, y, z)) <= most:
