@@ -91,8 +91,10 @@ class _Refinement:
         every = False
         if merged.decided and (not launches or launches[0].assumed):
             every = self._holds_for_every_launch()
-        elif merged.decided and (others := left_out(self.kernel.launches, wanted)):
-            every = self._holds_at(others, merged)
+        elif merged.decided:
+            others, by_sizes = left_out(self.kernel.launches, wanted), self.kernel.by_sizes
+            every = bool(others or by_sizes) and self._holds_at(others, merged)
+            every = every and self._holds_at(by_sizes, Attempt(barriers=True))
         self.stats.seconds = self.budget.kernel - (self.deadline - work.now())
         verdict, reasons = merged.verdict()
         findings = (*merged.findings.values(), *merged.others)
