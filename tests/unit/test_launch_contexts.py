@@ -48,7 +48,7 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
     "body",
     [
         "int w; k<<<1, w>>>();",
-        "int w = 32; if (c) w = 64; k<<<1, w>>>();",
+        "int w = 32; while (c) w = 64; k<<<1, w>>>();",
         "int w = 32; w = 64; w += c; k<<<1, w>>>();",
         "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
         "int w = 32; while (c--) { k<<<1, w>>>(); w = 64; }",
@@ -56,7 +56,7 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
         "int w = 32; again: k<<<1, w>>>(); w = 64; goto again;",
         "int w = 32; auto go = [&]() { k<<<1, w>>>(); }; w = 64; go();",
         "int w; switch (c) { case 1: g(); w = 64; break; case 2: k<<<1, w>>>(); }",
-        "dim3 b(32, 2); if (c) b.y = 4; k<<<1, b>>>();",
+        "dim3 b(32, 2); while (c) b.y = 4; k<<<1, b>>>();",
     ],
 )
 def test_what_some_way_may_change_is_not_known(body: str) -> None:
@@ -82,7 +82,8 @@ def test_a_variable_that_is_called_like_a_function_is_handed_nothing() -> None:
     assert blocks(f"{text}void f() {{ int t = 64; dim3 block(t, 1); k<<<1, block>>>(); }}") == {(64, 1, 1)}
     assert blocks(f"{text}int f() {{ int t = 64; k<<<1, t>>>(); return block(0, t); }}") == {(64, 1, 1)}
     assert blocks(f"{text}void f(int c) {{ int t = 64; if (c) g(); else block(0, t); k<<<1, t>>>(); }}") == {
-        None
+        (64, 1, 1),
+        None,
     }
 
 
@@ -171,7 +172,8 @@ def test_a_loop_over_few_sizes_is_a_launch_a_round() -> None:
         ((n, 1, 1), (1024 // n, 1, 1), {1: n}) for n in (64, 128, 256, 512)
     ]
     assert blocks("void f() { for (int n = 64; n <= 512; n *= 2) { if (g()) n = 7; k<<<1, n>>>(); } }") == {
-        None
+        (7, 1, 1),
+        None,
     }
     assert blocks("void f(int m) { for (int n = 64; n <= m; n *= 2) k<<<1, n>>>(); }") == {None}
 
@@ -231,7 +233,6 @@ def test_template_arguments_of_any_integer_are_passed(type: str) -> None:
         "void g() { other.run(p, 1, 64); }",
         "void run(float* p, int n, int threads);",
         "void g(int t) { run(p, 1, t); }",
-        "void g() { int t = 64; if (p) t = 32; run(p, 1, t); }",
         "void run(float* p, float n, int threads) { }\nvoid g() { run(p, 1, 64); }",
     ],
 )
@@ -241,9 +242,41 @@ def test_what_callers_do_not_tell_is_not_known(caller: str) -> None:
 
 def test_a_parameter_that_changes_on_the_way_is_not_what_was_passed() -> None:
     body = "void run(int t) {{ {change} k<<<1, t>>>(); }}\nint main() {{ run(64); }}"
-    assert blocks(body.format(change="if (p) t = 32;")) == {None}
+    assert blocks(body.format(change="if (p) t = 32;")) == {(64, 1, 1), (32, 1, 1)}
+    assert blocks(body.format(change="if (p) {{ t = 32; }}")) == {(64, 1, 1), (32, 1, 1)}
+    assert blocks(body.format(change="if (p) t = g();")) == {(64, 1, 1), None}
     assert blocks(body.format(change="t = t / 2;")) == {(32, 1, 1)}
     assert blocks(body.format(change="g(&t);")) == {None}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("int w = 32; if (c) w = 64; k<<<1, w>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("dim3 b(32, 2); if (c) b.y = 4; k<<<1, b>>>();", {(32, 2, 1), (32, 4, 1)}),
+        ("int w; if (c > 1) w = 64; else w = 32; k<<<1, w>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("int w = 8; if (c > 1) { w = 64; } else if (c) w = 32; k<<<1, w>>>();",
+         {(8, 1, 1), (32, 1, 1), (64, 1, 1)}),
+        ("int w = 8; if (c > 1) w = 64; else if (c) return; k<<<1, w>>>();", {(8, 1, 1), (64, 1, 1)}),
+        ("int w = 8; if (c > 1) w = 64; else return; k<<<1, w>>>();", {(64, 1, 1)}),
+        ("int w = 64; if (c > 1) w = atoi(s); k<<<1, w>>>();", {(64, 1, 1), None}),
+    ],
+)  # fmt: skip
+def test_a_branch_without_braces_is_one(body: str, expected: set[Dim3 | None]) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == expected
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        "void g(int t) { run(p, 1, t); }",
+        "void g() { run(p, 1, read()); }",
+        "void g(int t) { h(t); }\nvoid h(int t) { run(p, 1, t); }",
+        "void g(bool c) { int t = 128; if (c) t = read(); run(p, 1, t); }",
+    ],
+)
+def test_who_does_not_tell_what_it_passes_stands_beside_who_does(caller: str) -> None:
+    assert blocks(f"{_RUN}void f() {{ run(p, 1, 64); }}\n{caller}") >= {(64, 1, 1), None}
 
 
 def test_recursion_ends() -> None:
@@ -359,6 +392,7 @@ def test_an_index_behind_an_array_is_no_element() -> None:
         (32, 1, 1),
         (64, 1, 1),
         (128, 1, 1),
+        None,
     }
     assert blocks(f"void f() {{ {TABLE} k<<<1, blocks[3]>>>(); }}") == {None}
 

@@ -167,7 +167,6 @@ def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
 @pytest.mark.parametrize(
     "assigned",
     [
-        "block.x = 128; if (wide) block.y = 4;",
         "block.x = 128; while (wide) block.x = 64;",
         "block.x = 128; block.y += wide;",
         "block.x = 128; resize(&block);",
@@ -247,7 +246,7 @@ def test_constants_of_the_host_are_followed(text: str, block: tuple[int, int, in
 @pytest.mark.parametrize(
     "text",
     [
-        "void f() { int a = g(), w = 64; if (a) w = 32; k<<<1, w>>>(); }",
+        "void f() { int a = g(), w = 64; while (a) w = 32; k<<<1, w>>>(); }",
         "void f() { for (int i = 0, w = 64; i < 2; ++i) k<<<1, w>>>(); }",
         "void f(int a = 1, int w = 64) { k<<<1, w>>>(); }",
         "void f() { int a = 4, w = n; k<<<1, w>>>(); }",

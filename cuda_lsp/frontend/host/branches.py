@@ -16,9 +16,11 @@ from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
 from cuda_lsp.frontend.host.known_values import Taken
-from cuda_lsp.frontend.host.text import ELSE, FURTHEST, HostText, closings
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
+_ELSE = re.compile(r"\s?else\b(?:\s?(if\s?(?:constexpr\s?)?\())?")
+_SINGLE = re.compile(r"(?!(?:if|for|while|do|switch|try|else)\b)[^;{}]{1,400};")
 _LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
 _LEAVES = re.compile(r"\b(?:break|return|throw|continue|goto)\b|\b(?:exit|abort)\s?\(")
 _EQUAL = re.compile(r"\A([A-Za-z_]\w*)\s?==\s?([^=<>!&|?]{1,80})\Z")
@@ -101,34 +103,57 @@ def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[st
 
 
 def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
-    """The braces of ``if (…) {…} else if (…) {…} else {…}``, an empty pair for what no branch takes."""
+    """The bodies of ``if (…) {…} else if (…) {…} else {…}``, an empty one for what no branch takes.
+
+    From the brace, or the character before a single statement, to the last character.
+    """
     plain, found = host.plain, list[tuple[int, int]]()
     if host.follows("else", match.start()):
         return found
     opening = match.end() - 1
     while True:
         closing = host.parentheses.get(opening, -1)
-        brace = closing + 1 + plain[closing + 1 : closing + 2].isspace()
-        end = host.braces.closing.get(brace, -1)
-        if closing < 0 or plain[brace : brace + 1] != "{" or end < 0:
+        body = _body(host, closing + 1) if closing > 0 else None
+        if body is None:
             return []
-        found.append((brace, end))
-        following = ELSE.match(plain, end + 1)
+        found.append(body)
+        following = _ELSE.match(plain, body[1] + 1)
         if following is None:
-            return [*found, (end, end)]
+            return [*found, (body[1], body[1])]
         if following[1] is None:
-            last = host.braces.closing.get(following.end() - 1, -1)
-            return [*found, (following.end() - 1, last)] if last > 0 else []
+            last = _body(host, following.end())
+            return [*found, last] if last is not None else []
         opening = following.end() - 1
+
+
+def _body(host: HostText, place: int) -> tuple[int, int] | None:
+    """A block, or a single statement that is no other ``if`` or loop."""
+    plain = host.plain
+    first = place + plain[place : place + 1].isspace()
+    if plain[first : first + 1] == "{":
+        end = host.braces.closing.get(first, -1)
+        return (first, end) if end > 0 else None
+    single = _SINGLE.match(plain, first)
+    return (first - 1, single.end() - 1) if single is not None else None
 
 
 def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
     """One for each branch that does not leave the function."""
     return [
-        Taken(frozenset({begin}), tuple(other for other in chain if other != (begin, end)))
+        Taken(
+            frozenset({begin + (host.plain[begin] != "{")}),
+            tuple(other for other in chain if other != (begin, end)),
+        )
         for begin, end in chain
-        if not host.leaves_at_end(begin, end)
+        if not _leaves(host, begin, end)
     ]
+
+
+def _leaves(host: HostText, begin: int, end: int) -> bool:
+    """Whether a branch leaves the function, or a loop, at its end."""
+    if begin == end or host.plain[begin] == "{":
+        return host.leaves_at_end(begin, end)
+    return _LEAVES.match(host.plain, begin + 1) is not None
 
 
 def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int, Sequence[int]]]:

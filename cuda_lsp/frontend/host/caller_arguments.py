@@ -64,7 +64,7 @@ def as_called(
             continue
         put = partial(_put, passed)
         unpacked = (
-            _unpacked(arguments, names[-1], given[len(names) - 1 :]) if _has_pack(function) else arguments
+            _unpacked(arguments, names[-1], given[len(names) - 1 :]) if function.has_pack else arguments
         )
         texts = tuple(word.sub(put, text) for text in unpacked)
         yield texts, call.begin
@@ -74,8 +74,8 @@ def as_called(
 def _calls(functions: HostFunctions, pointers: HostPointers, function: HostFunction) -> Iterator[Call]:
     """Those of a function that others make, with as many arguments as it takes."""
     direct = functions.calls(function.name, member=True)
-    every = itertools.chain(direct, indirect_calls(pointers.text, functions, function.name))
-    least = len(function.parameters) - 1 if _has_pack(function) else None
+    every = itertools.chain(direct, indirect_calls(pointers.text, functions, function))
+    least = len(function.parameters) - 1 if function.has_pack else None
     for call in itertools.islice(every, _MOST_CALLS):
         count = len(call.arguments)
         takes = function.takes(count) if least is None else count >= least
@@ -83,10 +83,6 @@ def _calls(functions: HostFunctions, pointers: HostPointers, function: HostFunct
         calls_itself = function.body <= call.begin <= function.end
         if takes and not (call.explicit or declares or calls_itself):
             yield call
-
-
-def _has_pack(function: HostFunction) -> bool:
-    return bool(function.declared) and _PACK in function.declared[-1]
 
 
 def _unpacked(arguments: Sequence[str], pack: str, given: Sequence[str]) -> Iterator[str]:

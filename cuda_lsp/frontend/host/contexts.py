@@ -18,6 +18,7 @@ from cuda_lsp.frontend.host.branches import rounds, values_at, worlds
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
+from cuda_lsp.frontend.host.indirect_calls import indirect_calls
 from cuda_lsp.frontend.host.known_values import size_of, sized_type
 from cuda_lsp.frontend.host.passed_types import renamed
 from cuda_lsp.model import Extents
@@ -53,6 +54,11 @@ class Context:
     place: tuple[HostFile, int, int] | None = None
     program: bool = False
     types: Mapping[str, str] = field(factory=dict[str, str])
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything is known on it."""
+        return bool(self.given.values or self.types)
 
 
 def local_facts(file: HostFile, at: int, texts: Iterable[str] = ()) -> tuple[Given, ...]:
@@ -117,8 +123,12 @@ class Ways:
 
     def to(self, file: HostFile, at: int, texts: Texts) -> tuple[Context, ...]:
         """The ways to a place on which more is known of what the texts hang on."""
-        found = self._to(file, at, texts, _MOST_CALLERS)
-        return tuple(itertools.islice((c for c in found if c.given.values or c.types), _MOST_CONTEXTS))
+        found = (c for c in self._to(file, at, texts, _MOST_CALLERS) if c.tells)
+        return tuple(itertools.islice(found, _MOST_CONTEXTS))
+
+    def untold(self, file: HostFile, at: int, texts: Texts) -> Iterator[Context]:
+        """Those on which nothing more is known."""
+        return (c for c in self._to(file, at, texts, _MOST_CALLERS) if not c.tells)
 
     def _to(self, file: HostFile, at: int, texts: Texts, depth: int) -> Iterator[Context]:
         function = file.constants.functions.around(at)
@@ -148,7 +158,10 @@ class Ways:
     def _through_calls(
         self, file: HostFile, function: HostFunction, wanted: _Wanted, depth: int
     ) -> Iterator[Context]:
-        for caller, call in _calls(file, function, self._elsewhere):
+        calls = list(_calls(file, function, self._elsewhere))
+        if not calls:
+            yield Context(NOTHING_GIVEN, NOTHING_GIVEN)
+        for caller, call in calls:
             keys = dict.fromkeys((*wanted.needed, *wanted.wished))
             given = {key: _argument(function, call, key[0]) for key in keys}
             passed = {key: text for key, text in given.items() if text is not None}
@@ -208,7 +221,9 @@ def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterat
         functions = caller.constants.functions
         if caller is not file and any(functions.named(function.name)):
             continue
-        for call in itertools.islice(functions.calls(function.name, function.member), _MOST_CALLS):
+        direct = functions.calls(function.name, function.member)
+        every = itertools.chain(direct, indirect_calls(caller.host, functions, function))
+        for call in itertools.islice(every, _MOST_CALLS):
             around = functions.around(call.begin)
             if caller is not file or around is None or around.body != function.body:
                 yield caller, call

@@ -74,6 +74,11 @@ class HostFunction:
         least, most = (_range(function) for function in (self, other))
         return least[0] <= most[1] and most[0] <= least[1]
 
+    @property
+    def has_pack(self) -> bool:
+        """Whether its last parameter is a pack of them."""
+        return bool(self.declared) and "..." in self.declared[-1]
+
     def takes(self, count: int) -> bool:
         """Whether a call may have so many arguments."""
         least, most = _range(self)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from cuda_lsp.frontend.host.host_functions import Call, HostFunctions
+from cuda_lsp.frontend.host.host_functions import Call, HostFunction, HostFunctions
 from cuda_lsp.frontend.host.text import HostText, whole_arguments
 
 _VALUE = (
@@ -21,8 +21,13 @@ _OPENING = re.compile(r"\(")
 _LONGEST_HEAD = 400
 
 
-def indirect_calls(text: HostText, functions: HostFunctions, name: str) -> Iterator[Call]:
-    """The calls of a function by who holds it, or is handed it."""
+def indirect_calls(text: HostText, functions: HostFunctions, function: HostFunction) -> Iterator[Call]:
+    """The calls of a function by who holds it, or is handed it, with arguments that it takes."""
+    every = _indirect_calls(text, functions, function.name)
+    return (call for call in every if function.takes(len(call.arguments)) or function.has_pack)
+
+
+def _indirect_calls(text: HostText, functions: HostFunctions, name: str) -> Iterator[Call]:
     plain = text.plain
     if name not in plain:
         return

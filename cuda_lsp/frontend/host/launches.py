@@ -262,10 +262,19 @@ class _Reader:
             yield from plain if is_cut(every) else ()  # of instances on other ways
             return
         found = [self._on(way, launch, at, place) for way in ways]
+        if any(site.block is not None for site in found):
+            untold = self._ways.untold(self._file, at, texts)
+            found += [
+                self._on(w, launch, at, place) for w in untold if not excluded(held, constants, w.given)
+            ]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        if not told or (block is not None and changes_for_itself(self._file, at, block)):
-            yield from self._some(() if told else ways, launch, at, tuple(zip(plain, facts, strict=True)))
+        changes = bool(told) and block is not None and changes_for_itself(self._file, at, block)
+        if told and (changes or len(told) < len(found)):
+            left = [(site, way) for site, way in zip(plain, facts, strict=True) if site.block is None]
+            yield from self._some((), launch, at, left)
+        if not told:
+            yield from self._some(ways, launch, at, tuple(zip(plain, facts, strict=True)))
             if is_cut(every):  # instances on other ways
                 yield from self._some((), launch, at, tuple(zip(plain, facts, strict=True)))
 
