@@ -114,3 +114,18 @@ def test_larger_blocks_that_only_sizes_make_and_do_no_harm_change_nothing() -> N
     host = "void f(float* d, int n) { k<<<4, 64>>>(d); k<<<4, n>>>(d); }"
     (report,) = check_text(Path("k.cu"), kernel + host).kernels
     assert report.verdict is Verdict.RACE_FREE
+
+
+def test_a_caller_in_another_file_that_does_not_tell_stands_beside_one_that_does(tmp_path: Path) -> None:
+    run = "void run(float* d, int t) { k<<<4, t>>>(d); }\n"
+    (tmp_path / "k.cu").write_text(COLUMNS + run)
+    (tmp_path / "a.cpp").write_text("void run(float*, int);\nvoid f(float* d) { run(d, 1); }\n")
+    other = tmp_path / "b.cpp"
+    for passed, verdict in (("n", Verdict.UNDECIDED), ("1", Verdict.RACE_FREE), ("2", Verdict.RACY)):
+        other.write_text(f"void run(float*, int);\nvoid g(float* d, int n) {{ run(d, {passed}); }}\n")
+        (report,) = check_text(tmp_path / "k.cu", COLUMNS + run).kernels
+        assert report.verdict is verdict
+        if passed == "n":
+            assert report.reasons == (
+                "the block of the launch on line 2 of b.cpp is not known, and some may race",
+            )

@@ -261,16 +261,17 @@ class _Reader:
             yield from self._instances(ways, launch, at, plain)
             yield from plain if is_cut(every) else ()  # of instances on other ways
             return
-        found = [self._on(way, launch, at, place) for way in ways]
-        if any(site.block is not None for site in found):
-            untold = self._ways.untold(self._file, at, texts)
-            found += [
-                self._on(w, launch, at, place) for w in untold if not excluded(held, constants, w.given)
-            ]
-        told = [site for site in found if site.block is not None]
+        found = [(way, self._on(way, launch, at, place)) for way in ways]
+        if any(site.block is not None for _, site in found):
+            untold = (
+                w for w in self._ways.untold(self._file, at, texts) if not excluded(held, constants, w.given)
+            )
+            found += [(way, self._on(way, launch, at, place)) for way in untold]
+        told = [site for _, site in found if site.block is not None]
+        if told:
+            told += [self._by_sizes(site, way.given, launch, at) for way, site in found if site.block is None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        changes = bool(told) and block is not None and changes_for_itself(self._file, at, block)
-        if told and (changes or len(told) < len(found)):
+        if told and block is not None and changes_for_itself(self._file, at, block):
             left = [(site, way) for site, way in zip(plain, facts, strict=True) if site.block is None]
             yield from self._some((), launch, at, left)
         if not told:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import MAX_BLOCK_THREADS, Dim3, LaunchConfig
+from cuda_lsp.model import MAX_BLOCK_THREADS, Dim3, LaunchConfig, Site
 from cuda_lsp.static.launches.asserted import asserted_extents
 from cuda_lsp.static.launches.coordinates import BLOCK_EXTENTS, THREAD_AXES
 from cuda_lsp.static.launches.strides import block_strides
@@ -28,15 +28,20 @@ def unread_blocks(
     """
     for other in kernel.by_sizes:
         if other.site is not None and races(other):
-            line = other.site.range.start.line
-            return (f"the block of the launch on line {line} is not known, and some may race",)
+            return (f"the block of the launch {_where(kernel, other.site)} is not known, and some may race",)
     if kernel.unread is None:
         return ()
     larger = [evolve(launch, block=block) for block in _larger(kernel, launch)]
     if not any(map(races, larger)):
         return ()
-    line = kernel.unread.range.start.line
-    return (f"the block of the launch on line {line} is not known, and larger ones may race",)
+    return (
+        f"the block of the launch {_where(kernel, kernel.unread)} is not known, and larger ones may race",
+    )
+
+
+def _where(kernel: Kernel, site: Site) -> str:
+    path = site.range.path
+    return f"on line {site.range.start.line}" + (f" of {path.name}" if path != kernel.range.path else "")
 
 
 def _larger(kernel: Kernel, launch: LaunchConfig) -> list[Dim3]:
