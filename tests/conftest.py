@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,13 @@ from series import Series, measured
 settings.register_profile("same", derandomize=True, deadline=None)  # nothing is judged by time
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all that they import stay: they are not looked through for garbage again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
