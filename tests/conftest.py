@@ -35,6 +35,7 @@ def pytest_collection_finish() -> None:
     """Ten thousand tests and all that they import stay: they are not looked through for garbage again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # programs and terms that are kept are many, too
 
 
 def pytest_configure(config: pytest.Config) -> None:
