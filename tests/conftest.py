@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,14 @@ settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all that they import stay: they are not looked through for garbage again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # programs and terms that are kept are many, too
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """No process of the tests may be too large; of long series a part is run."""
     config.pluginmanager.register(Sizes(), "most resident")
@@ -41,16 +50,23 @@ def _nobody_waits() -> None:
     work.take_time()
 
 
+@pytest.fixture(scope="session")
+def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all processes of a run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture
-def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_cache(folder_of_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Detectors are built once for all tests of a run, in a cache of its own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder_of_run / "gpu"))
 
 
 @pytest.fixture
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(folder_of_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled is compiled once for all tests of a run, and not kept with the user's own."""
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(folder_of_run / "cache"))
 
 
 @pytest.fixture

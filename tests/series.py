@@ -21,7 +21,7 @@ from zlib import crc32
 import pytest
 
 SECONDS = Path(__file__).parent / "data" / "seconds.json"
-ALLOWED = 4.0
+ALLOWED = 2.5
 """Seconds of a processor that the cases of one function may take for each change."""
 
 MORE = {"test_blind": 60.0}

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,12 @@ def snippet(page: str, language: str, mark: str = "") -> str:
     return found[0]
 
 
+@cache
+def _cache_home() -> str:
+    """One for all, whose path is short: the status line is."""
+    return tempfile.mkdtemp()
+
+
 class Helix:
     """Helix with the documented configuration, and a file open in it."""
 
@@ -210,7 +217,7 @@ class Helix:
         environment = {
             "HELIX_RUNTIME": str(HELIX / "usr/lib/helix/runtime"),
             "XDG_CONFIG_HOME": str(folder),
-            "XDG_CACHE_HOME": tempfile.mkdtemp(),  # short: the status line is
+            "XDG_CACHE_HOME": _cache_home(),
             "TERM": "screen-256color",
             "COLORTERM": "truecolor",
             "LC_ALL": "C.UTF-8",

@@ -6,6 +6,7 @@ either order. All need nvcc.
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -52,7 +53,8 @@ def run_of(
     **options: object,
 ) -> KernelRun:
     """The first kernel of ``text``, its pointer parameters being ``buffers`` in order."""
-    path = tmp_path.parent / "kernel.cu"  # one place for all tests, so that a text is compiled once
+    run = tmp_path.parents["PYTEST_XDIST_WORKER" in os.environ]  # one place for all tests and processes
+    path = run / "kernel.cu"  # so that a text is compiled once
     path.write_text(text)
     toolkit = find_toolkit()
     level = options.pop("level", Level.O0)

@@ -15,6 +15,8 @@ from resident import family
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RACY = """__global__ void neighbour(int* out) {
     __shared__ int s[65];
     s[threadIdx.x] = threadIdx.x;
@@ -60,7 +62,7 @@ either_way = pytest.mark.parametrize("cancel", [by_progress, by_request])
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     options = {"trusted": True, "engine": "emulator"}
-    found = Client(tmp_path, "utf-16", options, resolves=True, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    found = Client(tmp_path, "utf-16", options, resolves=True)
     yield found
     assert found.close() == 0
 
@@ -211,7 +213,7 @@ def test_mending_all_of_a_kind_shows_its_progress_and_ends(client: Client, cance
 @needs_nvcc
 def test_a_client_that_waits_for_answers_is_answered_before_a_check_ends(tmp_path: Path) -> None:
     options = {"trusted": True, "engine": "emulator", "answersAtOnce": True}
-    client = Client(tmp_path, options=options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options=options)
     client.open("a.cu", SLOW + "void launch(int* out) { slow<<<1, 32>>>(out); }\n")
     client.settled("a.cu", 1)
     client.answer(command(client, "runDynamicCheck", client.uri("a.cu"), "slow"))

@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 COLUMNS = """__global__ void columns(float *out, const float *in) {
   __shared__ float tile[32][32];
   int x = threadIdx.x, y = threadIdx.y;
@@ -32,7 +34,7 @@ ONE = COLUMNS.replace("  __syncthreads();\n  __syncthreads();\n", "  __syncthrea
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    connected = Client(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    connected = Client(tmp_path)
     yield connected
     if connected.process.poll() is None:
         connected.process.kill()
@@ -126,7 +128,7 @@ def shown_message(client: Client, command: str, line: int) -> str:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_a_race_is_a_picture_of_two_accesses_and_the_missing_barrier(tmp_path: Path, encoding: str) -> None:
-    client = Client(tmp_path, encoding, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, encoding)
     client.open("a.cu", RACY)
     client.settled("a.cu", 1)
     (action,) = [a for a in client.actions("a.cu", 4) if a["title"] == "Show the barrier intervals of line 5"]
@@ -183,7 +185,7 @@ def test_the_banks_of_an_access_are_a_picture_before_and_after_the_repair(client
 
 
 def test_a_client_with_a_view_for_pictures_gets_them(tmp_path: Path) -> None:
-    client = Client(tmp_path, options={"pictures": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options={"pictures": True})
     client.open("a.cu", ONE)
     client.settled("a.cu", 1)
     client.request(
@@ -203,7 +205,7 @@ def test_a_client_with_a_view_for_pictures_gets_them(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_a_race_come_as_a_table_that_leads_to_them(tmp_path: Path) -> None:
-    client = Client(tmp_path, options={"pictures": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options={"pictures": True})
     client.open("a.cu", RACY)
     client.settled("a.cu", 1)
     command = {"command": "cuda-lsp.showIntervals", "arguments": [client.uri("a.cu"), 5]}
@@ -228,7 +230,7 @@ REFUSED, FAILED = ({"error": {"code": code, "message": "no display"}} for code i
 def test_a_picture_that_the_client_cannot_show_is_told_as_its_file(
     tmp_path: Path, opens: dict[str, object]
 ) -> None:
-    client = Client(tmp_path, opens=opens, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, opens=opens)
     client.open("a.cu", ONE)
     client.settled("a.cu", 1)
     show_banks(client, 6)
@@ -261,7 +263,7 @@ def test_a_hover_leads_to_the_picture_of_its_finding(
     place = re.search(r"tile\[x\]", kernel.splitlines()[line])
     assert place
     for options in ({"pictures": True}, {}):
-        client = Client(tmp_path, options=options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        client = Client(tmp_path, options=options)
         client.open("a.cu", kernel)
         client.settled("a.cu", 1)
         where = {"line": line, "character": place.start()}

@@ -17,6 +17,8 @@ from resident import family
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RACY = """__global__ void neighbour(int* out) {
     __shared__ int s[65];
     s[threadIdx.x] = threadIdx.x;
@@ -29,8 +31,7 @@ SEEN = "seen on CPU emulator"
 
 @pytest.fixture(params=["utf-8", "utf-16", "utf-32"])
 def trusted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
-    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    found = Client(tmp_path, request.param, {"trusted": True, "engine": "emulator"}, **cache)
+    found = Client(tmp_path, request.param, {"trusted": True, "engine": "emulator"})
     yield found
     found.close()
 
@@ -179,7 +180,7 @@ def test_a_result_belongs_to_the_headers_too(trusted: Client, tmp_path: Path) ->
 @needs_nvcc
 def test_diagnostics_that_are_pulled_hold_what_was_seen(tmp_path: Path) -> None:
     options = {"trusted": True, "engine": "emulator", "diagnostics": "pull"}
-    client = Client(tmp_path, "utf-16", options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, "utf-16", options)
     client.open("a.cu", RACY)
     client.settled("a.cu", 1)
     check(client, "a.cu", "neighbour")
@@ -355,7 +356,7 @@ def hint_labels(client: Client, name: str, lines: int) -> list[str]:
 def linked(tmp_path: Path) -> Iterator[Client]:
     """A client that shows buttons beside messages."""
     options = {"trusted": True, "engine": "emulator", "messageActions": True}
-    found = Client(tmp_path, "utf-16", options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    found = Client(tmp_path, "utf-16", options)
     yield found
     found.close()
 
@@ -485,7 +486,7 @@ def test_a_program_that_wants_arguments_says_so_and_takes_them(trusted: Client) 
 
 @needs_nvcc
 def test_without_a_gpu_a_program_runs_on_the_emulator_and_that_is_information(tmp_path: Path) -> None:
-    environment = {"CUDA_VISIBLE_DEVICES": "-1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {"CUDA_VISIBLE_DEVICES": "-1"}
     client = Client(tmp_path, "utf-16", {"trusted": True}, **environment)
     client.open("a.cu", RACY.replace("void launch(int* out) { neighbour<<<1, 64>>>(out); }\n", PROGRAM))
     client.settled("a.cu", 1)

@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client, Json
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RACY = """__global__ void neighbour(int *out) {
   __shared__ int s[65];
   s[threadIdx.x] = threadIdx.x;
@@ -85,7 +87,7 @@ def test_a_workspace_is_checked_on_request_and_files_that_nobody_has_open_are_to
     for name in ("a.cu", "b.cu", "deep/c.cu"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(RACY)
-    client = Client(tmp_path, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options={"trusted": True})
     client.open("a.cu", RACY.replace("+ 1", ""))  # mended here, not yet on the disk
     client.settled("a.cu", 1)
     client.request("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []}, 120)
@@ -110,7 +112,7 @@ def test_a_workspace_is_checked_on_request_and_files_that_nobody_has_open_are_to
 def test_launches_that_a_check_of_the_workspace_found_are_offered(tmp_path: Path) -> None:
     for name, block in {"a.cu": "dim3(16, 4)", "b.cu": "dim3(16, 4)", "c.cu": "64"}.items():
         (tmp_path / name).write_text(RACY.replace("64>>>", f"{block}>>>"))
-    client = Client(tmp_path, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options={"trusted": True})
     client.open("new.cu", RACY.split("void launch")[0].replace("neighbour", "lonely"))
     client.settled("new.cu", 1)
     client.request("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []}, 120)
@@ -122,7 +124,7 @@ def test_launches_that_a_check_of_the_workspace_found_are_offered(tmp_path: Path
 def test_a_check_of_the_workspace_is_cancelled(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number}.cu").write_text(RACY.replace("neighbour", f"neighbour{number}"))
-    client = Client(tmp_path, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, options={"trusted": True})
     asked = client.ask("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []})
     client.begun("Checking")
     token = next(m["params"]["token"] for _, m in client.notifications if m["method"] == "$/progress")
@@ -145,7 +147,7 @@ def test_a_workspace_that_nobody_trusts_is_not_checked(tmp_path: Path) -> None:
 def test_a_file_that_nobody_has_open_is_told_as_if_it_were(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.cu").write_text(RACY.replace("  out[", "  /* \u00fcber \U0001d6fc */ out["))
     (tmp_path / "broken.cu").write_text(RACY.replace("+ 1];", "+ /* \u00fc */ 1 oops;"))
-    client = Client(tmp_path, encoding, options={"trusted": True}, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client = Client(tmp_path, encoding, options={"trusted": True})
     client.request("workspace/executeCommand", {"command": "cuda-lsp.checkWorkspace", "arguments": []}, 120)
     found = [m["params"] for _, m in client.notifications if m["method"].endswith("publishDiagnostics")]
     closed = {Path(p["uri"]).name: p["diagnostics"] for p in found}

@@ -13,6 +13,8 @@ from client import PATIENCE, Client
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TILES = """template <typename T, int N>
 __global__ void turned(T* out, const T* in) {
     __shared__ T tile[N];
@@ -37,7 +39,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
     (tmp_path / "tiles.cuh").write_text(TILES)
     (tmp_path / "app.cu").write_text(MAIN)
     options = {"trusted": True, "engine": "emulator"}
-    found = Client(tmp_path, "utf-16", options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    found = Client(tmp_path, "utf-16", options)
     yield found
     assert found.close() == 0
 

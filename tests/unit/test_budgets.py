@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 sys.path[:0] = [str(FUZZ), str(FUZZ.parent)]
@@ -31,11 +33,24 @@ MOST_SECONDS = 10.0  # of the processor (the bar of benchmarks/fuzz.md); 5 where
 MOST_MEGABYTES = 300
 
 
+EVERY = 3
+"""For each change that number-th bomb goes off, for a release all of them."""
+
+
+def _each(names: Iterable[str]) -> list[ParameterSet]:
+    late = {name for number, name in enumerate(BOMBS) if number % EVERY}
+    return [pytest.param(n, marks=[pytest.mark.thorough] if n in late else [], id=n) for n in names]
+
+
 @pytest.fixture(scope="session")  # tests of other modules come between
-def outcomes() -> dict[str, Any]:
+def outcomes(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Of the bombs that this run asks for."""
+    here = [item for item in request.session.items if item.path == Path(__file__)]
+    asked = {item.callspec.params.get("name") for item in here if hasattr(item, "callspec")}
+    names = [name for name in BOMBS if name in asked]
     before = slowness()
     done = subprocess.run(
-        [sys.executable, str(FUZZ / "bombs.py"), "--json"],
+        [sys.executable, str(FUZZ / "bombs.py"), "--json", *names],
         capture_output=True,
         text=True,
         check=True,
@@ -46,7 +61,7 @@ def outcomes() -> dict[str, Any]:
     return {name: {**outcome, "seconds": outcome["seconds"] / slower} for name, outcome in told.items()}
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", _each(BOMBS))
 def test_what_asks_for_too_much_costs_little(outcomes: dict[str, Any], name: str):
     outcome = outcomes[name]
     assert outcome["status"] == 0
@@ -54,7 +69,7 @@ def test_what_asks_for_too_much_costs_little(outcomes: dict[str, Any], name: str
     assert outcome["megabytes"] < MOST_MEGABYTES
 
 
-@pytest.mark.parametrize("name", [name for name, bomb in BOMBS.items() if bomb.reason])
+@pytest.mark.parametrize("name", _each(name for name, bomb in BOMBS.items() if bomb.reason))
 def test_its_reason_is_told(outcomes: dict[str, Any], name: str):
     outcome = outcomes[name]
     victim = outcome["kernels"].get("victim", ["absent"])
@@ -62,7 +77,7 @@ def test_its_reason_is_told(outcomes: dict[str, Any], name: str):
     assert BOMBS[name].reason in "\n".join((*victim, *outcome["errors"]))
 
 
-@pytest.mark.parametrize("name", [name for name, bomb in BOMBS.items() if not bomb.refuses_file])
+@pytest.mark.parametrize("name", _each(name for name, bomb in BOMBS.items() if not bomb.refuses_file))
 def test_other_kernels_of_its_file_are_analysed(outcomes: dict[str, Any], name: str):
     verdict, *reasons = outcomes[name]["kernels"]["neighbour"]
     assert verdict == "RACE_FREE" or reasons == [Open.BACKGROUND.value]  # there was no time left

@@ -46,8 +46,8 @@ def room():
 
 
 @pytest.fixture(autouse=True)
-def caches(own_cache, tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+def caches(own_cache, shared_cache):
+    """Both are of all tests."""
 
 
 def on_card(run: KernelRun, backwards: bool = False) -> RunOutcome:

@@ -163,7 +163,8 @@ def test_the_memory_of_a_gpu_is_limited(tmp_path: Path):
     """The program's own runtime refuses, with the error of a device that has no more."""
     folder = resources.files("cuda_lsp.dynamic.programs") / "standin"
     libraries, source = ((folder / name).read_text() for name in ("libraries.cpp", "hooks.cpp"))
-    libraries = f'#define CLSP_FOLDER "{tmp_path}/"\n#define CLSP_LIBRARIES\n{libraries}'
+    libraries += f'const char __cuda_lsp_folder[] = "{tmp_path}/";\n'
+    libraries += "const char* const __cuda_lsp_libraries[] = {nullptr};\n"
     defined = ("cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocHost", "cudaFree")
     others = [name for name in _WRAPPED.findall(source) if name not in defined]
     stubs = "".join(f"int __real_{name}() {{ return 0; }}\n" for name in others)

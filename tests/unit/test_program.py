@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from programs import CLUSTERS, COOPERATIVE, DEVICES, GRAPH, HISTOGRAM, MANAGED
 from toolkit import needs_nvcc
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.cli import main
 
 pytestmark = [needs_nvcc, pytest.mark.usefixtures("own_cache")]
@@ -109,6 +110,7 @@ def test_other_sources_are_built_and_their_kernels_checked(tmp_path):
     missing = run(tmp_path, text)
     assert "nothing defines start(int*)" in missing.stdout
     assert "name its other sources" in missing.stdout
+    assert len(list((cache_folder() / "programs").glob("*/runtime.o"))) == 1  # for all programs of this cache
 
 
 def test_kernels_of_several_sources_print_their_own_texts(tmp_path):

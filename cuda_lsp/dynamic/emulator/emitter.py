@@ -9,6 +9,7 @@ lanes that are not there compute rubbish that nobody reads. All others keep the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _SPECIAL = _LANES | {
 }  # fmt: skip
 
 
+@lru_cache(1024)
 def numpy_name(kind: str) -> str:
     """NumPy's name of a PTX type: ``s32`` → ``i4``, ``b32`` → ``u4``, ``pred`` → ``b1``."""
     if kind == "pred":
@@ -50,6 +52,7 @@ def numpy_name(kind: str) -> str:
     return f"{ {'s': 'i', 'f': 'f'}.get(kind[0], 'u') }{type_size(kind)}"
 
 
+@lru_cache(1024)
 def stored_name(kind: str) -> str:
     """How a register of a PTX type is stored."""
     if kind in ("f32", "f64"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from attrs import define, field, frozen
@@ -49,17 +50,25 @@ class BarrierOp:
 class Block:
     """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
 
-    ``leads_back``: to itself or to an earlier block. ``source``: the text of ``run``.
+    ``leads_back``: to itself or to an earlier block. ``source``: the text of ``run``, a function ``name``;
+    ``names``: what is known in it.
     """
 
-    run: Run
     kind: str
-    targets: tuple[int, ...] = ()
-    wait: Wait | None = None
-    barrier: BarrierOp | None = None
-    last: int = 0
-    leads_back: bool = False
-    source: str = ""
+    targets: tuple[int, ...]
+    wait: Wait | None
+    barrier: BarrierOp | None
+    last: int
+    leads_back: bool
+    source: str
+    name: str
+    names: dict[str, Any]
+
+    @cached_property
+    def run(self) -> Run:
+        """Made when a launch first comes to the block: of large kernels to few of them."""
+        exec(compile(self.source, f"<{self.name}>", "exec"), self.names)  # our own, of parsed instructions
+        return self.names[self.name]
 
 
 @define

@@ -72,14 +72,10 @@ def translate(module: PtxModule, entry: str) -> Program:
             unknown[str(problem)] = problem
     if unknown:
         raise Untranslatable(", ".join(unknown), chain.from_iterable(p.opcodes for p in unknown.values()))
-    code = compile("\n".join(sources), f"<{entry}>", "exec")
-    exec(code, constants)  # our own text, made from parsed instructions only
     program.blocks = [
-        Block(
-            constants[f"b{k}"], kind, targets, wait, barrier, last, min(targets, default=k + 1) <= k, text
-        )
+        Block(kind, targets, wait, barrier, last, min(targets, default=k + 1) <= k, text, f"b{k}", constants)
         for k, ((kind, targets, wait, barrier, last), text) in enumerate(zip(shapes, sources, strict=True))
-    ]  # fmt: skip
+    ]
     program.constants = constants
     return program
 

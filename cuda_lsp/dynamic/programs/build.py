@@ -6,7 +6,8 @@ own build are made beside it; the runtime that they call is the program's, with 
 
 The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
 headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs
-which name themselves when they are called, so that code which never calls them still links.
+which name themselves when they are called, so that code which never calls them still links. What is ours is
+compiled once for all programs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 
-_FORMAT = 4
+_FORMAT = 5
 _SECONDS = 300.0
 _UNDEFINED = re.compile(r"undefined reference to [`']((?:(?!undefined reference)[^\n])+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
@@ -54,6 +55,7 @@ _REGISTER = """OWN void NAME(void (*tell)(void**), void*, void*, void (*)(void*)
     tell(&binary);
 }
 """
+_OWN_FLAGS = ("-std=c++17", "-Xcompiler=-fPIC")  # of what is compiled with the toolkit's headers
 _RUNTIME = ("memory.cpp", "runtime.cpp", "images.cpp", "graphs.cpp")
 _STAND_IN = ("emulator.cpp", "libraries.cpp", *_RUNTIME)
 _BORROWED, _OF_LIBRARIES = "libcuda-lsp-runtime.so", ("borrowed.cpp", *_RUNTIME)
@@ -126,26 +128,35 @@ def build_library(
     ``end``: monotonic. Raises CompileError, Interrupted, OSError.
     """
     text = _text(sources)
-    parts = (_FORMAT, text, name, by_path, str(cache), str(toolkit.nvcc), toolkit.version, nvcc_variables())
-    folder = cache / "programs" / hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-    library = folder / name
-    if library.exists():
-        return library
-    known = library if by_path else name
-    with scratch(folder.parent) as work:
+
+    def make(work: Path, library: Path) -> None:
         (work / "library.cpp").write_text(text)
-        command = [
-            str(toolkit.nvcc), "-std=c++17", "-O2", "-Xcompiler=-fPIC",
-            "-c", "library.cpp", "-o", "library.o",
-        ]  # fmt: skip
+        known = library if by_path else name
         link = ["g++", "-shared", "library.o", "-o", name, f"-Wl,-soname,{known}", "-lpthread", "-ldl"]
-        for step in (command, link):
+        for step in ([str(toolkit.nvcc), *_OWN_FLAGS, "-O2", "-c", "library.cpp"], link):
             done = run(step, work, compiler_environment(work), end, lambda: False, work / "output.txt")
             if done.status:
                 raise CompileError(build_errors(done.output, work / "library.cpp"))
-        with contextlib.suppress(OSError):  # another process was faster
-            work.rename(folder)
-    return library
+
+    return _made_once(cache, toolkit, name, (text, by_path), make)
+
+
+def _made_once(
+    cache: Path, toolkit: Toolkit, name: str, parts: Sequence[object], make: Callable[[Path, Path], None]
+) -> Path:
+    """A file ``name`` that hangs on ``parts`` and the toolkit alone.
+
+    ``make`` leaves it in the folder that it is given, and is told where it will lie.
+    """
+    every = (_FORMAT, *parts, name, str(cache), str(toolkit.nvcc), toolkit.version, nvcc_variables())
+    folder = cache / "programs" / hashlib.sha256(repr(every).encode()).hexdigest()[:32]
+    made = folder / name
+    if not made.exists():
+        with scratch(folder.parent) as work:
+            make(work, made)
+            with contextlib.suppress(OSError):  # another process was faster
+                work.rename(folder)
+    return made
 
 
 @define
@@ -168,9 +179,9 @@ class _Build:
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
         own = self._parts(copy)
         if self.architecture:
-            self._share([*own, self._compiled(self._table() + _text(_HOOKS), "hooks.cpp")])
+            self._share([*own, self._compiled(self._table(), "table.cpp"), self._runtime(_HOOKS)])
         else:
-            self._link([*own, self._compiled(self._table() + _text(_STAND_IN), "runtime.cpp")])
+            self._link([*own, self._compiled(self._table(), "table.cpp"), self._runtime(_STAND_IN)])
         (self.work / _TOLD).write_text(json.dumps(self.told))
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
@@ -191,7 +202,20 @@ class _Build:
     def _table(self) -> str:
         """What ``libraries.cpp`` has to know."""
         paths = "".join(f"{_literal(str(library.path))}, " for library in self.job.libraries)
-        return f"#define CLSP_FOLDER {_literal(f'{self.folder}/')}\n#define CLSP_LIBRARIES {paths}\n"
+        folder = f"extern const char __cuda_lsp_folder[] = {_literal(f'{self.folder}/')};\n"
+        libraries = f"extern const char* const __cuda_lsp_libraries[] = {{{paths}nullptr}};\n"
+        hidden = '#pragma GCC visibility push(hidden)\nextern "C" {\n'
+        return f"{hidden}{folder}{libraries}}}\n"
+
+    def _runtime(self, sources: Sequence[str]) -> str:
+        """The object of what is ours and the same for all programs."""
+        text = _text(sources)
+
+        def make(work: Path, _: Path) -> None:
+            (work / "runtime.cpp").write_text(text)
+            self._do([str(self.toolkit.nvcc), *_OWN_FLAGS, "-O1", "-c", "runtime.cpp"], folder=work)
+
+        return str(_made_once(self.job.cache, self.toolkit, "runtime.o", (text,), make))
 
     def _made(self, numbers: Sequence[int]) -> list[str]:
         """Libraries that something is linked with."""
@@ -238,11 +262,10 @@ class _Build:
         self.told[number] = [stable(name) for name in names]
 
     def _compiled(self, text: str, name: str) -> str:
-        """A source of ours, with the toolkit's headers."""
+        """A source of ours that includes nothing."""
         (self.work / name).write_text(text)
         target = Path(name).with_suffix(".o").name
-        nvcc = str(self.toolkit.nvcc)  # it knows where its headers are
-        self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIC", "-c", name, "-o", target])
+        self._do(["g++", "-O1", "-fPIC", "-c", name, "-o", target])
         return target
 
     def _library(self, number: int, library: Library, objects: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ an instruction does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from attrs import evolve, field, frozen
 
@@ -69,6 +69,7 @@ class PtxVariable:
 _SIZES: Mapping[str, int] = {"pred": 1, "f16x2": 4, "bf16x2": 4, "bf16": 2, "tf32": 4, "f16": 2}
 
 
+@lru_cache(1024)
 def type_size(name: str) -> int:
     """Bytes of a fundamental PTX type (``u32`` → 4); opaque types count 8."""
     if name in _SIZES:
@@ -85,6 +86,11 @@ ELEMENT_BITS: Mapping[str, int] = {
 
 
 # ------------------------------------------------------------------------------- body statements
+
+
+@lru_cache(4096)
+def _words(opcode: str) -> tuple[str, ...]:
+    return tuple(opcode.replace("::", "__").split("."))
 
 
 @frozen
@@ -105,7 +111,7 @@ class Instruction:
     @property
     def modifiers(self) -> tuple[str, ...]:
         """The opcode's words, itself the first; ``::`` reads ``__`` (``shared__cta``)."""
-        return tuple(self.opcode.replace("::", "__").split("."))
+        return _words(self.opcode)
 
     @property
     def base(self) -> str:
@@ -267,6 +273,7 @@ class PtxModule:
         return table
 
 
+@lru_cache(1 << 14)  # each instruction is asked several times, and many are alike
 def split_operands(text: str) -> tuple[str, ...]:
     """Split at commas outside brackets: ``"%r1, {%f1, %f2}, [a+4]"`` → three operands."""
     if not any(c in text for c in "{[("):

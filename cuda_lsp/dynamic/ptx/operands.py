@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import lru_cache
 
 from attrs import evolve, frozen
 
@@ -101,6 +102,7 @@ def parse_integer(text: str) -> int:
     return sign * int(digits, 0)
 
 
+@lru_cache(1 << 14)
 def parse_operand(text: str) -> Operand:
     """Take one operand apart. Raises ValueError for text that is no operand."""
     text = text.strip()

@@ -55,6 +55,7 @@ def have_returned(kernel: ir.Kernel, scope: ir.BarrierScope, barrier: Site) -> b
     return only_returns_decide(kernel.body, barrier.range, lambda c: _hangs_on(c.condition, varying))
 
 
+@lru_cache(maxsize=8 * budgets.KEPT_FACTS)  # of each barrier, in each round of a loop
 def only_leavers_miss(kernel: ir.Kernel, barrier: Site) -> bool:
     """Whether all who do not come to a barrier have surely returned: nothing else parts threads."""
     varying, unknown = _varying(kernel), _unknown(kernel)

@@ -2,8 +2,8 @@
 // (`build.py`): what the program opens by the path or name of an old one is the new one, and what a library
 // registers goes by a name that tells the library, because two of them may have kernels of one name.
 //
-// CLSP_FOLDER: where they lie, each in a folder that is its number, with a slash at the end; CLSP_LIBRARIES: the
-// paths of the old ones. Both are defined in front of this text.
+// Where they lie, each in a folder that is its number, with a slash at the end, and the paths of the old ones are
+// a text of their own for each program (`build.py`): all else is compiled once.
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,13 +12,16 @@
 
 #include <string>
 
+extern "C" __attribute__((visibility("hidden"))) const char __cuda_lsp_folder[];
+extern "C" __attribute__((visibility("hidden"))) const char* const __cuda_lsp_libraries[];
+
 namespace {
 
 // The number of the library that an address lies in; 0: it lies in the program.
 int library_of(const void* address) {
     Dl_info info;
-    const size_t length = strlen(CLSP_FOLDER);
-    if (!dladdr(address, &info) || !info.dli_fname || strncmp(info.dli_fname, CLSP_FOLDER, length)) return 0;
+    const size_t length = strlen(__cuda_lsp_folder);
+    if (!dladdr(address, &info) || !info.dli_fname || strncmp(info.dli_fname, __cuda_lsp_folder, length)) return 0;
     return atoi(info.dli_fname + length);
 }
 
@@ -38,11 +41,11 @@ const char* file_of(const char* path) {
 std::string meant(const char* name) {
     char given[PATH_MAX], beside[PATH_MAX];
     bool there = strchr(name, '/') && realpath(name, given);
-    const char* const paths[] = {CLSP_LIBRARIES nullptr};
-    for (int k = 0; paths[k]; ++k) {
-        std::string folder(paths[k], file_of(paths[k]));
+    for (int k = 0; __cuda_lsp_libraries[k]; ++k) {
+        std::string folder(__cuda_lsp_libraries[k], file_of(__cuda_lsp_libraries[k]));
         const char* real = there ? given : realpath((folder + file_of(name)).c_str(), beside);
-        if (real && !strcmp(real, paths[k])) return CLSP_FOLDER + std::to_string(k + 1) + "/" + file_of(paths[k]);
+        if (!real || strcmp(real, __cuda_lsp_libraries[k])) continue;
+        return __cuda_lsp_folder + std::to_string(k + 1) + "/" + file_of(__cuda_lsp_libraries[k]);
     }
     return name;
 }
