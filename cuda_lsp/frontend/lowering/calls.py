@@ -354,7 +354,7 @@ def _result_of(low: Lowering, function: Function, frame: Frame) -> Value | Place
     if frame.returned is not None:
         return frame.returned
     if frame.result is None:
-        return low.unknown_record(function.result, "no value was returned")
+        return low.unknown_record(function.result, f"what `{function.declaration.name}` returns")
     if frame.by_reference:
         assert isinstance(frame.result, VarPlace)
         return MemoryPlace(function.result.target or function.result, frame.result.var)
