@@ -59,6 +59,8 @@ def null(low: Lowering, pointer: Expr) -> Expr:
     """
     if isinstance(pointer, Const):
         return Const(int(pointer.value == 0), BOOL)
+    if (known := low.kept_pointers.null(pointer)) is not None:
+        return known
     if isinstance(pointer, Offset):
         return null(low, pointer.pointer)
     if isinstance(pointer, Cast) and isinstance(pointer.operand.type, Pointer):
