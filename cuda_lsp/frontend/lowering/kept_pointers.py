@@ -137,7 +137,7 @@ class KeptPointers:
         self._note_choice(base, index, address.array)
         if steady and low.same_in_grid(place):
             return address
-        moved = low.unknown(f"pointer {text} was read from memory", INT64, varies=True)
+        moved = low.unknown(f"where `{text}` points, which is read from memory", INT64, varies=True)
         return Offset(address, moved, address.type)
 
     def _note_choice(self, base: Array | None, index: Expr | None, target: Array) -> None:
