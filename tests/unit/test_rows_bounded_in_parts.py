@@ -115,6 +115,7 @@ def beside_the_last(every: str, last: str) -> SolverResult:
     [
         ("out[lane] = 1;", "w - 1"),  # in rows of eight it is the last lane's
         ("out[lane] = 1;", "w - 8"),
+        ("out[lane] = 1; if (lane < 3) out[w - 3 + lane] = 3;", "0"),
         ("out[2 * lane] = 1;", "w - 2"),
         ("for (int i = 0; i < n; i++) out[i * 8 + lane] = 1;", "w - 1"),
         ("for (int i = lane; i < count[row]; i += 8) out[i] = 1;", "w - 1"),
