@@ -33,7 +33,7 @@ WAIT = "if (b) while (posted[b - 1] == 0) {}"
 @pytest.mark.parametrize(
     ("first", "work", "last", "accused"),
     [
-        ("", f"if (ready) {{ {ADD} }} else {{ {WAIT} {ADD} }}", "", set()),
+        ("", f"if (ready) {{ {ADD} }} else {{ {WAIT} {ADD} }}", "", set[str]()),
         ("other[b / 2] = b;", f"if (ready) {{ {ADD} }} else {{ {WAIT} {ADD} }}", "", {"other"}),
         ("", ADD, WAIT, {"sum"}),  # nobody asks the flag before
         ("", f"if (ready) {{ {ADD} }}", "", {"flag"}),  # nobody waits
