@@ -99,6 +99,7 @@ class Guesses:
         self._enumerators: dict[str, int] = {}  # the value that stands for each enumeration
         self._classes: dict[str, tuple[tuple[str, ...], ...]] = {}  # guesses with classes of the unit
         self._several: set[tuple[str, str]] = set()  # scopes and names that headers may give others, too
+        self._numbers: set[str] = set()  # what launches tell but for numbers, which are guessed
 
     @property
     def count(self) -> int:
@@ -123,6 +124,10 @@ class Guesses:
         requests = (self._requests.get(_header(template, source), (_TOLD, ())) for template in templates)
         return any(asked and attempt != _TOLD for attempt, asked in requests)
 
+    def numbers_made_up(self, templates: Sequence[KernelSource], source: SourceText) -> bool:
+        """Whether launches tell some of the arguments of these templates, and not their numbers."""
+        return any(a in self._numbers for template in templates for a in self._request(template, source))
+
     def _request(self, template: KernelSource, source: SourceText) -> tuple[str, ...]:
         return self._requests.get(_header(template, source), (_TOLD, ()))[1]
 
@@ -131,7 +136,9 @@ class Guesses:
     ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
-        made = _Requests(ast, source.data, launches, sources.templates, self._enumerators, self._several)
+        made = _Requests(
+            ast, source.data, launches, sources.templates, self._enumerators, self._several, self._numbers
+        )
         failed = self._failed(problems.of_requests)
         for template in sources.templates:
             key = _header(template, source)
@@ -213,6 +220,7 @@ class _Requests:
         templates: Sequence[KernelSource],
         enumerators: dict[str, int],
         several: Set[tuple[str, str]],
+        numbers: set[str],
     ) -> None:
         self._ast = ast
         self._root = raw_cursor(ast.tu.cursor)
@@ -222,6 +230,7 @@ class _Requests:
         self._stand_ins = StandIns(ast, self._root, data)
         self._overloaded = Counter((template.scope, template.base_name) for template in templates)
         self._several = several
+        self._numbers = numbers
 
     def _parameters(self, template: KernelSource, attempt: int) -> tuple[TemplateParameter, ...] | None:
         return parameters_of(self._ast, template, self._data, attempt, self._enumerator)
@@ -234,7 +243,10 @@ class _Requests:
         sites = [s for s in self._launches(template.base_name) if s.kernel == template.base_name]
         read = [s for s in sites if not s.left_out] or sites
         every = told(parameters, read, self._data.decode("utf-8", "replace"))
-        return tuple(self._named(template, arguments) for arguments in spread(every))
+        asked = {self._named(template, arguments): every[arguments] for arguments in spread(tuple(every))}
+        self._numbers.difference_update(asked)
+        self._numbers.update(each for each, numbers in asked.items() if not numbers)
+        return tuple(asked)
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
         """Guess number ``attempt`` (from 0); none: that one says nothing."""

@@ -6,8 +6,9 @@ around the launch, or on a dispatch macro's type, is a stand-in, as where nothin
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -33,18 +34,27 @@ class TemplateParameter:
     has_default: bool = False
 
 
-def told(parameters: Sequence[TemplateParameter], sites: Iterable[LaunchSite], text: str) -> tuple[str, ...]:
-    """``float, 256`` for every different launch that tells an argument, in their order.
+def told(
+    parameters: Sequence[TemplateParameter], sites: Iterable[LaunchSite], text: str
+) -> Mapping[str, bool]:
+    """``float, 256`` for every different launch that tells an argument, in their order, and whether it tells
+    all the numbers.
 
     ``text``: of the file, which declares the types that it knows.
     """
-    found: dict[str, None] = {}
+    found: dict[str, bool] = {}
     for site in sites:
         written = [part.strip() for part in split_arguments(site.template_arguments or "")]
         usable = [_usable(p, w, text) for p, w in zip(parameters, written, strict=False)]
         if any(usable) and len(written) <= len(parameters):
-            found[", ".join(_arguments(parameters, written, usable))] = None
-    return tuple(found)
+            made = ", ".join(_arguments(parameters, written, usable))
+            numbers = all(map(_says_no_number, itertools.compress(parameters, (not u for u in usable))))
+            found[made] = numbers or found.get(made, False)
+    return found
+
+
+def _says_no_number(parameter: TemplateParameter) -> bool:
+    return parameter.is_type or parameter.is_enumeration or parameter.guess in ("true", "false")
 
 
 def _usable(parameter: TemplateParameter, written: str, text: str) -> bool:

@@ -555,6 +555,7 @@ class Translation:
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(own, self._source),
             guessed=self._guesses.made_up(own, self._source),
+            guessed_numbers=self._guesses.numbers_made_up(own, self._source),
             granted=(*kernel.granted, *left_out(self._ast, source, self._source)),
         )
 

@@ -708,6 +708,7 @@ class Kernel:
     mangled: str = ""  # the linker's name of an instantiation
     instantiated_by: str = ""  # text to append for a compiler, when the arguments were guessed
     guessed: bool = False  # its template arguments, of which no launch tells any
+    guessed_numbers: bool = False  # some of its template arguments, of which launches tell others
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     extents: Mapping[str, int] = field(factory=dict[str, int])

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Assign, Copy, Expr, Kernel, Load, Store, Unknown
+from cuda_lsp.ir.program import Copy, Expr, Kernel, Store, Unknown
 from cuda_lsp.ir.types import Float, Opaque
 from cuda_lsp.ir.walk import subexpressions, variables, walk
 from cuda_lsp.model import Dim3, LaunchConfig, RaceKind, SourceRange, Status
@@ -51,17 +51,12 @@ def repeated_by_blocks(kernel: Kernel, finding: Diagnosis, gpu: GpuModel) -> boo
 
 
 def stores_of_floats(kernel: Kernel) -> set[SourceRange]:
-    """Where it stores floats, records, which may hold some, or integers that are made of what it reads."""
-    read = {s.var for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
-    made = [s for s in walk(kernel.body) if isinstance(s, Assign)]
-    read |= {s.var for s in made if _of_floats(s.value)}
-    while more := {s.var for s in made if not read.isdisjoint(variables(s.value))} - read:
-        read |= more
+    """Where it stores floats, records, which may hold some, or integers of variables that lead nowhere."""
 
     def asked(s: Copy | Store) -> bool:
         if isinstance(s, Copy) or isinstance(s.type, Float | Opaque):
             return True
-        return _of_floats(s.value) or not read.isdisjoint(variables(s.value))
+        return _of_floats(s.value) or any(variables(s.value))
 
     return {s.site.range for s in walk(kernel.body) if isinstance(s, Copy | Store) and asked(s)}
 

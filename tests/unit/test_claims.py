@@ -265,6 +265,26 @@ def test_sizes_make_no_blocks_for_guessed_numbers(launch: str, verdict: Verdict)
 
 
 @pytest.mark.parametrize(
+    ("around", "arguments", "verdict"),
+    [
+        ("template <int W> ", "true, W", Verdict.UNDECIDED),
+        ("template <bool ON> ", "ON, 16", Verdict.RACY),
+        ("", "true, 16", Verdict.RACY),
+    ],
+)
+def test_a_launch_that_tells_some_arguments_tells_no_numbers_of_others(
+    around: str, arguments: str, verdict: Verdict
+) -> None:
+    kernel = ROWS.replace("template <int W>", "template <bool ON, int W>").replace(
+        "out[threadIdx.x] +", "ON +"
+    )
+    launch = f"{around}void go(float* o, int n, int t) {{ rows<{arguments}><<<1, t>>>(o, n); }}"
+    (report,) = check_text(Path("k.cu"), kernel + launch).kernels
+    assert report.name == "rows<true, 16>"
+    assert report.verdict is verdict, report.reasons
+
+
+@pytest.mark.parametrize(
     ("asked", "told"), [("", False), ("template __global__ void k<64, 4096>(int*);", True)]
 )
 def test_what_guessed_numbers_make_too_large_is_not_told(asked: str, told: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.model import KernelReport, Status, Verdict
+from cuda_lsp.model import Code, KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 OWN = ("the pointers in `q` point to objects of their own",)
@@ -140,3 +140,24 @@ def test_blocks_that_choose_one_object_meet_there() -> None:
     body = ROWS_OF_OWN.replace("q[b]", "q[b / 2]").replace("BLOCKS", "at / width * width + at % width")
     kernel = kernel_of("int** q, const int* m, const int* n", body, "8, 64")
     assert kernel.verdict is not Verdict.RACE_FREE
+
+
+FOUND = "int* x = c[b] > 0 ? a : c; if (t == 0) { p = nullptr; if (a[b] > 3) p = x; } __syncthreads();"
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        (f"{FOUND} if (p == nullptr) return; __syncthreads(); c[b * 256 + t] = 1;", False),
+        (f"{FOUND} if (!p) return; __syncthreads(); c[b * 256 + t] = 1;", False),
+        (f"{FOUND} if (t < 3) p = x; if (p == nullptr) return; __syncthreads(); c[b * 256 + t] = 1;", True),
+        (
+            "if (t < 2) p[t] = c[t] > 0 ? a : nullptr; __syncthreads();"
+            " if (p[t % 2] == nullptr) return; __syncthreads(); c[b * 256 + t] = 1;",
+            True,
+        ),
+    ],
+)
+def test_a_pointer_that_all_read_from_one_place_is_null_for_all_or_none(body: str, parts: bool) -> None:
+    kernel = published(body, "int* p[2]" if "p[t]" in body else "int* p")
+    assert any(f.code is Code.BARRIER_DIVERGENCE for f in kernel.findings) is parts

@@ -102,3 +102,14 @@ def test_who_executes_a_call_accesses_what_it_is_about() -> None:
     assert len(told) <= words.LONGEST
     assert "thread 32 reads it while thread 0 accesses it atomically" in told
     assert told.endswith("are true")
+
+
+def test_what_is_missing_is_told_rather_than_all_values_of_an_example() -> None:
+    story = "WAR race on tops[32]: thread 0 writes tops[at] while thread 32 reads tops[t] (query = 0, t = 32)"
+    sizes = "count = 256, k = 64, size = 1024, stride = 2048, pitch = 1024, width = 8"
+    told = words.fitted(
+        f"{story}; no barrier orders them from one loop round to the next (for example when {sizes})",
+        ["tops[at]", "tops[t]"],
+    )
+    assert "; no barrier between rounds (for example when count = 256" in told
+    assert told.endswith("more)") and len(told) <= words.LONGEST

@@ -173,3 +173,47 @@ def test_an_empty_block_that_a_stranger_is_handed_is_not_one_thread(
 ) -> None:
     (kernel,) = check_text(Path("a.cu"), FILLED.format(declared=declared, call=call)).kernels
     assert (kernel.verdict is Verdict.RACE_FREE) is free, kernel.launches
+
+
+KEPT = """
+class Sheet {
+ public:
+  Sheet(float* first) : data_(first) {}
+  float* data() { return data_; }
+  const float* raw() const { return data_; }
+  void use(float* p) { data_ = p; }
+ private:
+  float* data_;
+};
+"""
+CUT = (
+    KEPT.replace("data_ = p;", "data_ = p; rest_ = p + 8;")
+    .replace("float* data() {", "float* rest() { return rest_; } float* data() {")
+    .replace("float* data_;", "float* data_; float* rest_;")
+)
+
+
+STATIC = KEPT.replace("float* data_;", "static float* data_;")
+APART, ONE = False, True
+
+
+@pytest.mark.parametrize(
+    ("kept", "function", "one"),
+    [
+        (KEPT, "Sheet& a, Sheet& b) { k<<<1, 32>>>(a.raw(), b.data()); }", APART),
+        (KEPT, "Sheet* a, Sheet& b) { k<<<1, 32>>>(a->raw(), b.data()); }", APART),
+        (
+            KEPT,
+            "float* d, float* e) { Sheet a, b; a.use(d); b.use(e); k<<<1, 32>>>(a.raw(), b.data()); }",
+            APART,
+        ),
+        (KEPT, "float* d) { Sheet a, b; a.use(d); b.use(d); k<<<1, 32>>>(a.raw(), b.data()); }", ONE),
+        (KEPT, "Sheet& a) { k<<<1, 32>>>(a.raw(), a.data()); }", ONE),
+        (STATIC, "Sheet& a, Sheet& b) { k<<<1, 32>>>(a.raw(), b.data()); }", ONE),
+        (CUT, "Sheet& a) { k<<<1, 32>>>(a.raw(), a.rest()); }", ONE),
+        (CUT, "Sheet& a, Sheet& b) { k<<<1, 32>>>(a.raw(), a.rest()); }", ONE),
+    ],
+)
+def test_what_a_setter_stored_is_each_objects_own(kept: str, function: str, one: bool) -> None:
+    (site,) = find_launches(Path("a.cu"), f"{kept} void f({function}")
+    assert (1 in site.shared) is one

@@ -65,6 +65,79 @@ def test_a_width_that_steps_do_not_end_with_is_a_doubt_about_it() -> None:
     assert not any(finding.certain for finding in result.findings)
 
 
+HALVES = """
+__global__ void k(float* a, int w) {{
+    int row = blockIdx.x * 8 + threadIdx.y, lane = threadIdx.x;
+    float* out = a + row * (w + 4);
+    for (int i = 0; i < {rounds}; i++)
+        if (i * 64 + 8 * lane < w)
+            for (int j = 0; j < 2; j++) {{ {halves} }}
+    if (lane == 0) out[{behind}] = w;
+}}
+"""
+TWO = "out[i * 64 + 8 * lane] = j; out[i * 64 + 8 * lane + 4] = j;"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "halves", "behind", "certain"),
+    [
+        (1, TWO, "w", False),  # the step's second half, written out: it may go on behind the row's end
+        (2, TWO, "w", False),
+        (1, TWO.replace("lane + 4", "lane + 8"), "w", True),  # it is the next step's
+        (1, TWO.replace("8 * lane", "lane"), "w - 1", True),
+    ],
+)
+def test_steps_whose_parts_are_written_out_end_with_the_width(
+    rounds: int, halves: str, behind: str, certain: bool
+) -> None:
+    kernel = lowered(HALVES.format(rounds=rounds, halves=halves, behind=behind))
+    result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+    assert any(finding.certain for finding in result.findings) is certain
+    assert certain or "whether `w` is a multiple of 8" in result.reasons
+
+
+LAST = """
+__global__ void k(float* a, const int* count, int w, int n) {{
+    int row = blockIdx.x * 8 + threadIdx.y, lane = threadIdx.x;
+    float* out = a + row * w;
+    {every}
+    if (lane == 0) out[{last}] = 2;
+}}
+"""
+
+
+def beside_the_last(every: str, last: str) -> SolverResult:
+    return refine_kernel(lowered(LAST.format(every=every, last=last)), [LAUNCH], GpuModel("test", (9, 0)))
+
+
+@pytest.mark.parametrize(
+    ("every", "last"),
+    [
+        ("out[lane] = 1;", "w - 1"),  # in rows of eight it is the last lane's
+        ("out[lane] = 1;", "w - 8"),
+        ("out[lane] = 1; if (lane < 3) out[w - 3 + lane] = 3;", "0"),
+        ("out[2 * lane] = 1;", "w - 2"),
+        ("for (int i = 0; i < n; i++) out[i * 8 + lane] = 1;", "w - 1"),
+        ("for (int i = lane; i < count[row]; i += 8) out[i] = 1;", "w - 1"),
+        ("for (int i = lane; i < w; i += 8) out[i] = 1;", "w - 1"),
+    ],
+)
+def test_the_last_of_a_row_is_one_of_its_columns(every: str, last: str) -> None:
+    assert beside_the_last(every, last).verdict is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("every", "last"),
+    [
+        ("for (int i = lane; i < w - 1; i += 8) out[i] = 1;", "w - 1"),
+        ("if (lane == 1) out[0] = 1;", "w - 1"),
+        ("if (lane < w - 2) out[lane] = 1;", "w - 2"),
+    ],
+)
+def test_what_stops_before_the_last_of_a_row_leaves_it_alone(every: str, last: str) -> None:
+    assert beside_the_last(every, last).verdict is Verdict.RACE_FREE
+
+
 COLUMNS = """
 __global__ void k(float* a, int w, int h) {{
     int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;

@@ -100,6 +100,43 @@ def test_lanes_that_may_store_different_values_are_an_error(way: str) -> None:
     assert all(f.effective_severity is Severity.ERROR for f in found)
 
 
+INTEGERS = {
+    "computed of the warp": "int w = t / 32 + 1; w = w * 3;",
+    "counted in a loop": "int w = 1; for (int i = 0; i < 9; i++) w = w * 3 + i;",
+    "handed round": "int w = __shfl_sync(0xffffffff, t, 5);",
+    "a vote": "int w = __all_sync(0xffffffff, t > 3);",
+    "an old vote": "int w = __any(t > 3);",
+    "a vote on data": "int w = __popc(__ballot(in[t] > 3.0f)) + 1;",
+}
+
+
+@pytest.mark.parametrize("way", INTEGERS)
+def test_lanes_that_store_an_integer_of_their_warp_store_one_value(way: str) -> None:
+    (found,) = stores(f"{INTEGERS[way]} s[t / 32] = w; __syncthreads();")
+    assert found.same_value and found.effective_severity is Severity.INFORMATION
+
+
+DIFFERENT_INTEGERS = {
+    "computed of half a warp": "int w = t / 16 + 1; w = w * 3;",
+    "some lanes' own": "int w = t / 32; if (t == 70) w = 5;",
+    "handed round in halves": "int w = __shfl_sync(0xffffffff, t, 0, 16);",
+    "a vote, and a lane": "int w = __ballot(in[t] > 3.0f) >> t % 32;",
+    "a vote of some": "int w = t % 32 < 16 ? __ballot(in[t] > 3.0f) : 0;",
+}
+
+
+@pytest.mark.parametrize("way", DIFFERENT_INTEGERS)
+def test_lanes_that_may_store_different_integers_are_an_error(way: str) -> None:
+    found = stores(f"{DIFFERENT_INTEGERS[way]} s[t / 32] = w; __syncthreads();")
+    assert found and not any(f.same_value for f in found)
+    assert all(f.effective_severity is Severity.ERROR for f in found)
+
+
+def test_what_each_warp_votes_two_warps_do_not_share() -> None:
+    found = stores("int w = __popc(__ballot(in[t] > 3.0f)); s[t / 64] = w; __syncthreads();")
+    assert found and not any(f.same_value for f in found)
+
+
 def test_warps_that_store_each_their_own_are_an_error() -> None:
     found = stores("v = cg::reduce(warp, v, cg::plus<float>{}); s[t / 64] = v; __syncthreads();")
     assert found and not any(f.same_value for f in found)

@@ -50,6 +50,8 @@ _MEMBER_CALL = re.compile(
 _OPERATED = re.compile(rf"\A({_NAME}(?:(?:\.|->){_NAME})*)\s?(\[|\+)([^\[\];]+\]?)\Z")
 _OF_OBJECT = re.compile(rf"(?<![\w.>)\]])({_OBJECT})\s?(\.|->)\s?\Z")
 _OWN = re.compile(r"\bthis\s?->\s?")
+_ELSEWHERE = re.compile(r"\b[A-Za-z_]\w{0,100}?__\d{1,12}__\d{1,6}\b")
+"""What the function that stored it calls its own, in an object that nobody named there."""
 _WORD_OR_GETTER = re.compile(rf"(?<![\w.>:])(?P<getter>{_NAME})\s?\(\s?\)|{WORD.pattern}")
 _CONSTRUCTED = (
     r"(?<![\w.>]){name}(?:\s?<[^<>;{{}}()]{{0,100}}>)?\s([A-Za-z_]\w*)\s?([({{])"
@@ -417,8 +419,9 @@ class CalledPointers:
         given = [*arguments, *(default for _, default in callee.parameters[len(arguments) :])]
         known = dict(zip((name for name, _ in callee.parameters), given, strict=False))
         own = self._plain[callee.body : callee.end]
-        fields = callee.owner.fields if callee.owner is not None else ()
-        getters = callee.owner.getters if callee.owner is not None else ()
+        owner = callee.owner
+        fields = owner.fields if owner is not None else ()
+        getters = owner.getters if owner is not None else ()
 
         def word(match: re.Match[str], steps: int = _MOST_CALLS) -> str:
             name, first = match[0], leads(match)
@@ -429,12 +432,14 @@ class CalledPointers:
                 value = self._holds.from_where(name, place)
             if value is not None and value != name:
                 inner = WORD.sub(lambda m: word(m, steps - 1), _OWN.sub("", value.strip()))
+                if callee.this and owner and name in fields and self._is_of_each(name, inner, owner, place):
+                    return self._of_object(name, owner, callee.this, first)
                 return bracketed(inner, first)
             declared = declaration(name, own)
             if declared is not None:
                 return f"{name}__{callee.body}" if declared["static"] else f"{name}()"
-            if callee.owner is not None and name in fields:
-                return self._of_object(name, callee.owner, callee.this, first)
+            if owner is not None and name in fields:
+                return self._of_object(name, owner, callee.this, first)
             return name
 
         def said(match: re.Match[str]) -> str:
@@ -445,8 +450,24 @@ class CalledPointers:
 
         return _WORD_OR_GETTER.sub(said, _OWN.sub("", text))
 
+    def _is_of_each(self, field: str, value: str, owner: HostClass, place: int) -> bool:
+        """Whether a field holds what another function calls its own, and no other field a part of that.
+
+        Each object has its own then, and its caller may know which.
+        """
+        own = set(_ELSEWHERE.findall(value))
+        if not own or field in owner.statics:
+            return False
+        holds = self._holds
+        others = (
+            holds.only_value(other, place) or holds.from_where(other, place) or ""
+            for other in owner.pointers - {field}
+        )
+        return all(own.isdisjoint(_ELSEWHERE.findall(other)) for other in others)
+
     def _of_object(self, field: str, owner: HostClass, this: str, leads: bool) -> str:
-        """A field of the object that a function is called of."""
+        """A field of the object that a function is called of, or one that all objects share."""
+        this = "" if field in owner.statics else this
         if not self.classes.changes(owner, field):
             return f"{this}{field}"
         return bracketed(f"{this}{field} + {MOVED}", leads) if field in owner.pointers else f"{field}()"

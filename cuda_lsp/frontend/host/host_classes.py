@@ -27,6 +27,7 @@ _TEMPLATE = re.compile(r"\btemplate\s?<(?:[^<>]|<[^<>]*>){0,400}>")
 _GETTER = re.compile(rf"[\w>*&]\s?\b({_NAME})\s?\(\s?\)")
 _FIELD = re.compile(rf"(?:[\w>*&]\s?|,\s?\*?\s?)(?<!\w)({_NAME})\s?(?=[;=,\[])")
 _POINTER = re.compile(rf"\*\s?(?:const\s|__restrict__\s)?({_NAME})\s?(?=[;=,\[])")
+_STATIC = re.compile(rf"\bstatic\s[^;=(){{}}]{{0,200}}?\b({_NAME})\s?(?=[;=\[])")
 _OPERATOR = re.compile(r"\boperator\s?(\[|\+)\s?\]?\s?\(")
 _BODY = re.compile(r"\s?(?:const\s?)?(?:noexcept\s?)?\{")
 _INITIALISED = re.compile(rf"\s?,?\s?\b({_NAME})\s?([({{])")
@@ -56,7 +57,7 @@ class Constructor:
 class HostClass:
     """``begin`` to ``end``: its braces. ``pointers``: those of the fields that are pointers.
 
-    ``getters``: its member functions without parameters.
+    ``getters``: its member functions without parameters. ``statics``: the fields that all objects share.
     """
 
     name: str
@@ -65,6 +66,7 @@ class HostClass:
     fields: frozenset[str]
     pointers: frozenset[str]
     getters: frozenset[str] = frozenset()
+    statics: frozenset[str] = frozenset()
 
 
 class HostClasses:
@@ -96,7 +98,8 @@ class HostClasses:
         inside = _without(_NESTED, declared)
         fields = frozenset(list(dict.fromkeys(_FIELD.findall(inside)))[:_MOST_FIELDS])
         pointers = frozenset(_POINTER.findall(inside)) & fields
-        found[name] = HostClass(name, begin, end, fields, pointers, frozenset(_GETTER.findall(declared)))
+        getters, statics = (frozenset(p.findall(t)) for p, t in ((_GETTER, declared), (_STATIC, inside)))
+        found[name] = HostClass(name, begin, end, fields, pointers, getters, statics)
 
     def of(self, function: HostFunction) -> HostClass | None:
         """The class that a member function is of, where its text is known."""

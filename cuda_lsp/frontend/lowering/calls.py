@@ -240,7 +240,7 @@ def without_body(
             return zero(INT64)
         if info.kind != "record":
             return low.result_of(declaration.name, info.ir, values)
-        return low.unknown_record(info, f"result of {declaration.name}", values)
+        return low.unknown_record(info, f"the result of {declaration.name}", values)
     pointers = [
         low.pointer(v)
         for v in values
@@ -255,7 +255,7 @@ def without_body(
         declaration.name, f"{declaration.name} has no body that clang could read", node, pointers,
         synchronises=True, harmless=declaration.in_system_header and not pointers,
     )  # fmt: skip
-    return low.unknown_record(info, f"result of {declaration.name}") if info is not VOID else zero(INT64)
+    return low.unknown_record(info, f"the result of {declaration.name}") if info is not VOID else zero(INT64)
 
 
 def _touch(
@@ -296,7 +296,7 @@ def inline(
         reason = f"recursion deeper than {budgets.MOST_RECURSION} calls is not followed"
         low.incomplete(name, reason, node, synchronises=True)
         return (
-            low.unknown_record(function.result, "result of a recursive call")
+            low.unknown_record(function.result, "the result of a recursive call")
             if function.result is not VOID
             else zero(INT64)
         )
@@ -354,7 +354,7 @@ def _result_of(low: Lowering, function: Function, frame: Frame) -> Value | Place
     if frame.returned is not None:
         return frame.returned
     if frame.result is None:
-        return low.unknown_record(function.result, "no value was returned")
+        return low.unknown_record(function.result, f"what `{function.declaration.name}` returns")
     if frame.by_reference:
         assert isinstance(frame.result, VarPlace)
         return MemoryPlace(function.result.target or function.result, frame.result.var)

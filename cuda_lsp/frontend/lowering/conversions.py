@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.build import binary, cast, pointer_inside, select, unary, zero
-from cuda_lsp.frontend.lowering.float_reasons import CONDITION, INTEGER
+from cuda_lsp.frontend.lowering.float_reasons import CONDITION, INTEGER, UNTYPED
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
 from cuda_lsp.frontend.lowering.state import Lowering
@@ -39,11 +39,10 @@ def truth(low: Lowering, operand: Value) -> Expr:
     if isinstance(expr.type, Pointer):
         return unary(UnaryOp.NOT, null(low, expr))
     if isinstance(expr.type, Float | Opaque):
-        return (
-            Const(int(expr.value != 0), BOOL)
-            if isinstance(expr, Const)
-            else low.real(lambda: _is_not_zero(expr), CONDITION, BOOL, [expr])
-        )
+        if isinstance(expr, Const):
+            return Const(int(expr.value != 0), BOOL)
+        reason = CONDITION if isinstance(expr.type, Float) else UNTYPED
+        return low.real(lambda: _is_not_zero(expr), reason, BOOL, [expr])
     return cast(expr, BOOL)
 
 
@@ -60,6 +59,8 @@ def null(low: Lowering, pointer: Expr) -> Expr:
     """
     if isinstance(pointer, Const):
         return Const(int(pointer.value == 0), BOOL)
+    if (known := low.kept_pointers.null(pointer)) is not None:
+        return known
     if isinstance(pointer, Offset):
         return null(low, pointer.pointer)
     if isinstance(pointer, Cast) and isinstance(pointer.operand.type, Pointer):

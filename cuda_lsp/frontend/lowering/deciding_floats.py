@@ -16,7 +16,7 @@ from cuda_lsp.ir.program import BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import subexpressions, walk
 
-_CONVERTED = tuple(f"result of {name}" for name in ("__float2", "__double2", "lrint", "llrint", "lround"))
+_CONVERTED = tuple(f"the result of {name}" for name in ("__float2", "__double2", "lrint", "llrint", "lround"))
 
 
 def floats_decide(statements: Sequence[Stmt]) -> bool:

@@ -16,7 +16,7 @@ from cuda_lsp.frontend.lowering import (
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, select, unary, zero
 from cuda_lsp.frontend.lowering.conversions import convert, converted, truth
-from cuda_lsp.frontend.lowering.float_reasons import as_written
+from cuda_lsp.frontend.lowering.float_reasons import as_written, brief
 from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
@@ -139,11 +139,15 @@ def _cast(low: Lowering, node: Node) -> Value:
 def _evaluated(low: Lowering, node: Node, info: TypeInfo, what: str) -> Value:
     found = low.ast.evaluate(node.cursor)
     if found is None:
-        if info.kind == "record":
-            return low.unknown_record(info, f"{what} that clang cannot evaluate")
+        text = low.ast.text(node)
         if info.kind == "unknown":
-            raise Untranslatable(low.ast.text(node)[:60] or what, "clang could not make sense of it", node)
-        return low.unknown(f"{what} that clang cannot evaluate", info.ir)
+            raise Untranslatable(text[:60] or what, "clang could not make sense of it", node)
+        reason = (
+            f"`{brief(text)}`, which clang cannot evaluate"
+            if text
+            else f"a {what} that clang cannot evaluate"
+        )
+        return low.unknown_record(info, reason) if info.kind == "record" else low.unknown(reason, info.ir)
     if isinstance(info.ir, Int):
         return Const(info.ir.wrap(int(found)), info.ir)
     if isinstance(info.ir, Float):

@@ -12,8 +12,9 @@ from cuda_lsp.ir.program import Binary, BinaryOp, Select, Unknown
 
 COMPARISON = "floating-point comparison"
 CONDITION = "floating-point condition"
+UNTYPED = "condition of unknown type"
 INTEGER = "integer from floating point"
-_ALL = (COMPARISON, CONDITION, INTEGER)
+_ALL = (COMPARISON, CONDITION, UNTYPED, INTEGER)
 _MOST_TEXT = 40
 _Made = TypeVar("_Made", bound=Value)
 
@@ -31,8 +32,10 @@ def as_written(value: _Made, node: Node, ast: Ast) -> _Made:
         return cast("_Made", evolve(value, left=as_written(value.left, node, ast)))
     if not isinstance(value, Unknown) or value.reason not in _ALL:
         return value
-    text = ast.text(node)
-    if len(text) > _MOST_TEXT:
-        half = _MOST_TEXT // 2
-        text = f"{text[: half - 1]}…{text[-half:]}"
-    return cast("_Made", evolve(value, reason=f"the {value.reason} `{text}`"))
+    return cast("_Made", evolve(value, reason=f"the {value.reason} `{brief(ast.text(node))}`"))
+
+
+def brief(text: str) -> str:
+    """Both ends of a long text."""
+    half = _MOST_TEXT // 2
+    return text if len(text) <= _MOST_TEXT else f"{text[: half - 1]}…{text[-half:]}"

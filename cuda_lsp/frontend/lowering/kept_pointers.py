@@ -31,8 +31,9 @@ from cuda_lsp.ir.program import (
     Load,
     Offset,
     Store,
+    Var,
 )
-from cuda_lsp.ir.types import INT64, Pointer
+from cuda_lsp.ir.types import BOOL, INT64, Pointer
 from cuda_lsp.ir.walk import root_array, written_arrays
 from cuda_lsp.model import Site, Space
 
@@ -49,6 +50,7 @@ class KeptPointers:
     if it read none. ``stretches``: tables of which each place has an object of its own. ``fields``: by record
     of the device, where pointers were read from it, None for what is no field alone. ``chosen``: what those
     point into that are read where only a run tells, with the place, by the parameter that holds them.
+    ``bits``: pointers that were read from shared memory (by ``id()``), and the numbers that these are.
     """
 
     low: Output
@@ -58,6 +60,7 @@ class KeptPointers:
     stretches: dict[int, str] = field(factory=dict[int, str])
     fields: dict[str, set[Number | None]] = field(factory=dict[str, "set[Number | None]"])
     chosen: list[tuple[int, Expr | None, Array]] = field(factory=list["tuple[int, Expr | None, Array]"])
+    bits: dict[int, tuple[Expr, Var]] = field(factory=dict[int, tuple[Expr, Var]])
 
     def store(self, place: Expr, pointer: Expr, site: Site, volatile: bool, node: Node | None) -> bool:
         """Keep a pointer in shared memory as a number, if it can be; False: that is not done."""
@@ -87,12 +90,23 @@ class KeptPointers:
             distance = self.low.var("", INT64)
             self.low.emit(Load(distance, place, INT64, site, volatile))
             return Offset(AddressOf(target), distance, info.ir if isinstance(info.ir, Pointer) else Pointer())
-        self.low.emit(Load(None, place, info.ir, site, volatile, readonly))
+        shared = memory is not None and memory.space is Space.SHARED
+        bits = self.low.var("", INT64) if shared else None
+        self.low.emit(Load(bits, place, INT64 if shared else info.ir, site, volatile, readonly))
         if memory is not None:
             self.read.add(memory.id)
             if memory.id in self.written and node is not None:
                 self._say(memory, node)
-        return self._pointee(place, info, text)
+        pointee = self._pointee(place, info, text)
+        if bits is not None:
+            self.bits[id(pointee)] = pointee, bits
+        return pointee
+
+    def null(self, pointer: Expr) -> Expr | None:
+        """Whether a pointer that was read from shared memory is null, as what was read tells; None: it was
+        read elsewhere, or is kept in a variable."""
+        _, bits = self.bits.get(id(pointer), (pointer, None))
+        return None if bits is None else binary(BinaryOp.EQ, bits, Const(0, INT64), BOOL)
 
     def _say(self, memory: Array, node: Node) -> None:
         reason = f"where those in `{memory.name}` point is not known"
@@ -123,7 +137,7 @@ class KeptPointers:
         self._note_choice(base, index, address.array)
         if steady and low.same_in_grid(place):
             return address
-        moved = low.unknown(f"pointer {text} was read from memory", INT64, varies=True)
+        moved = low.unknown(f"where `{text}` points, which is read from memory", INT64, varies=True)
         return Offset(address, moved, address.type)
 
     def _note_choice(self, base: Array | None, index: Expr | None, target: Array) -> None:

@@ -246,7 +246,7 @@ class Output:
         self.judges_floats |= known and isinstance(type, Int)
         if known and self.computed:
             return Intrinsic(name, tuple(v for v in inputs if is_expr(v)), type)
-        return self.unknown(f"result of {name}", type, inputs)
+        return self.unknown(f"the result of {name}", type, inputs)
 
     def loaded(self, value: Value) -> bool:
         """Whether data from memory is part of a value that is not expressed."""

@@ -121,7 +121,7 @@ def lower(low: Lowering, node: Node) -> None:
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
-            value = low.unknown("result of inline assembly", place.info.ir, varies=True)
+            value = low.unknown("the result of inline assembly", place.info.ir, varies=True)
         else:
             place = _holding(low, place, value)
             value = conversions.converted(low, value, place.info.ir)

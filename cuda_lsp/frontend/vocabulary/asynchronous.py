@@ -140,7 +140,7 @@ def _bind(call: Call, at: Expr) -> None:
 
 def _named(call: Call, construct: str, reason: str) -> Value:
     call.low.incomplete(construct, reason, call.node, synchronises=True)
-    return call.unknown(f"result of {call.name}")
+    return call.unknown(f"the result of {call.name}")
 
 
 # --------------------------------------------------------------------------------------- pipelines

@@ -71,7 +71,7 @@ class Call:
     def result(self, inputs: Sequence[Value]) -> Value:
         """What the function gives: of pure ones that are known an expression, where floats are computed."""
         if self.info is VOID or self.info.kind == "record":
-            return self.unknown(f"result of {self.name}", inputs)
+            return self.unknown(f"the result of {self.name}", inputs)
         return self.low.result_of(self.name, self.info.ir, inputs)
 
 

@@ -72,8 +72,8 @@ def atomic(op: AtomicOp, scope: Scope) -> Handler:
             operands.append(conversions.converted(low, operand, target.ir) if target.scalar else operand)
         if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
             old = low.read(place, None)
-            low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
-            return old if isinstance(old, EXPR_TYPES) else call.unknown(f"result of {call.name}")
+            low.write(place, low.unknown(f"the result of {call.name}", target.ir), None)
+            return old if isinstance(old, EXPR_TYPES) else call.unknown(f"the result of {call.name}")
         return emit_atomic(low, op, scope, place.pointer, tuple(operands), target, call.node)
 
     return lower

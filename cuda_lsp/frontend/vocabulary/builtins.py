@@ -117,7 +117,7 @@ def _lanes(call: Call, values: list[Value]) -> Value:
         v for v in values[: -1 if row.predicate else None] if is_expr(v) and isinstance(v.type, kinds)
     ]
     known = len(operands) == len(values) - row.predicate
-    result: Value = call.unknown(f"result of {call.name}", varies=True)
+    result: Value = call.unknown(f"the result of {call.name}", varies=True)
     if known and isinstance(call.info.ir, kinds) and call.info is not VOID:
         exchanged = Intrinsic(call.name, tuple(operands), call.info.ir)
         result = call.low.var("", call.info.ir)
@@ -209,14 +209,14 @@ def _register(call: Call) -> Value:
 
 
 def _reads_clock(call: Call) -> Value:
-    return call.unknown(f"result of {call.name}", varies=True)
+    return call.unknown(f"the result of {call.name}", varies=True)
 
 
 def _effects_only(call: Call) -> Value:
     for node in call.arguments:
         if not type_of(call.low.ast, node).is_pointer or type_of(call.low.ast, node).target is VOID:
             expressions.discard(call.low, node)
-    return call.unknown(f"result of {call.name}")
+    return call.unknown(f"the result of {call.name}")
 
 
 def _writes_results(call: Call) -> Value:
@@ -227,9 +227,11 @@ def _writes_results(call: Call) -> Value:
         if info.is_pointer and info.target is not None and (isinstance(value, Address) or is_expr(value)):
             place = lvalues.pointed(call.low, value, info.target, node)
             call.low.write(
-                place, call.low.unknown(f"result of {call.name}", info.target.ir), access_node(call.low, node)
+                place,
+                call.low.unknown(f"the result of {call.name}", info.target.ir),
+                access_node(call.low, node),
             )
-    return call.unknown(f"result of {call.name}", [v for v in values if isinstance(v, EXPR_TYPES)])
+    return call.unknown(f"the result of {call.name}", [v for v in values if isinstance(v, EXPR_TYPES)])
 
 
 def _assume(call: Call) -> Value:
@@ -289,7 +291,7 @@ def _random(call: Call) -> Value:
                     low.emit(Store(place.pointer, state, info.target.ir, site))
         else:
             expressions.discard(low, node)
-    return call.unknown(f"result of {call.name}", varies=True)
+    return call.unknown(f"the result of {call.name}", varies=True)
 
 
 def _is_shared_generator(call: Call) -> bool:
@@ -312,7 +314,7 @@ def _random_of_block(call: Call) -> Value:
         low.emit(Load(None, word, UINT32, site))
         low.emit(Store(word, low.unknown("generator state", UINT32), UINT32, site))
     low.emit(Barrier(BarrierScope.BLOCK, site))
-    return call.unknown(f"result of {call.name}", varies=True)
+    return call.unknown(f"the result of {call.name}", varies=True)
 
 
 def _pipeline_wait(call: Call) -> Value:
@@ -333,7 +335,7 @@ def _make(call: Call) -> Value:
             for f, v in zip(call.info.fields, values, strict=True)
         }
         return RecordValue(call.info, parts)
-    return call.unknown(f"result of {call.name}", values)
+    return call.unknown(f"the result of {call.name}", values)
 
 
 # --------------------------------------------------------------------------------------- the table

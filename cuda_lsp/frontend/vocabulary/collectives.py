@@ -101,7 +101,7 @@ def collective(call: Call, this: Place) -> Value:
     if name not in _READS_ONLY:
         for node in results:
             _written(call, node)
-    return call.unknown(f"result of {call.name}", varies=True)
+    return call.unknown(f"the result of {call.name}", varies=True)
 
 
 def _in_shared_memory(storage: MemoryPlace) -> bool:

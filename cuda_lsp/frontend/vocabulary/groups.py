@@ -176,7 +176,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
         call.node,
         synchronises=True,
     )
-    return call.unknown(f"result of {call.name}")
+    return call.unknown(f"the result of {call.name}")
 
 
 def _group_of_place(place: Place) -> Group | None:
@@ -280,7 +280,7 @@ def _member(call: Call, group: Group) -> Value | None:
         return _collective(call, group, call.arguments)
     if name.startswith("operator"):
         return group
-    return call.unknown(f"result of {name}", varies=True)
+    return call.unknown(f"the result of {name}", varies=True)
 
 
 def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
@@ -295,7 +295,11 @@ def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
         known = _of_leader(call, group.mask, values)
     elif group.scope is BarrierScope.TILE and group.size in (2, 4, 8, 16, 32):
         known = _of_tile(call, group.size, values)
-    return call.unknown(f"result of {call.name}", varies=True) if known is None else cast(known, call.info.ir)
+    return (
+        call.unknown(f"the result of {call.name}", varies=True)
+        if known is None
+        else cast(known, call.info.ir)
+    )
 
 
 def _of_floats(call: Call, size: int | None, values: list[Value]) -> Expr | None:

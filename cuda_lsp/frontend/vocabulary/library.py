@@ -111,7 +111,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
     if owner == "device":
         name = f"cuda::device::{call.name}"
         call.low.incomplete(name, "bulk copies are not modelled", call.node, synchronises=True)
-        return call.unknown(f"result of {call.name}")
+        return call.unknown(f"the result of {call.name}")
     return None
 
 
@@ -137,7 +137,7 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
     if new_value and isinstance(old, Var):
         return binary(BinaryOp.ADD if op is AtomicOp.ADD else BinaryOp.SUB, old, operands[0])
     no_value = op in (AtomicOp.CAS, AtomicOp.STORE) or call.name in _NO_VALUE
-    return call.unknown(f"result of {call.name}", varies=True) if no_value else old
+    return call.unknown(f"the result of {call.name}", varies=True) if no_value else old
 
 
 def _operands_and_order(call: Call, op: AtomicOp) -> tuple[list[Expr], int | None]:

@@ -65,7 +65,7 @@ def lower_matrix(call: Call) -> Value:
         for node in call.arguments:
             if type_of(call.low.ast, node).is_int:
                 expressions.value(call.low, node)
-    return call.unknown(f"result of {call.name}")
+    return call.unknown(f"the result of {call.name}")
 
 
 def _move(call: Call, stores: bool) -> None:

@@ -56,8 +56,8 @@ def _atomic(op: AtomicOp) -> Handler:
         converted = tuple(conversions.converted(low, v, target.ir) if target.scalar else v for v in values)
         scope = _scope(call, operands + 2)
         if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
-            low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
-            return call.unknown(f"result of {call.name}")
+            low.write(place, low.unknown(f"the result of {call.name}", target.ir), None)
+            return call.unknown(f"the result of {call.name}")
         order = expressions.scalar(low, call.arguments[1 + operands])
         releases = isinstance(order, Const) and order.value in _RELEASING
         old = emit_atomic(low, op, scope, place.pointer, converted, target, call.node, releases)
@@ -80,4 +80,4 @@ def _compare_exchange(call: Call) -> Value:
         operands = (conversions.converted(low, first, target.ir), desired)
         emit_atomic(low, AtomicOp.CAS, scope, place.pointer, operands, target, call.node)
     low.write(expected, low.unknown("what an atomic found", target.ir, varies=True), None)
-    return call.unknown(f"result of {call.name}", varies=True)
+    return call.unknown(f"the result of {call.name}", varies=True)

@@ -61,7 +61,7 @@ def surface(call: Call) -> Value:
         low.incomplete(call.name, reason, call.node, harmless=False)
         if by_pointer:
             _result(call, call.arguments[0], values[0])
-        return call.unknown(f"result of {call.name}")
+        return call.unknown(f"the result of {call.name}")
     array = _array(call, values[first])
     site = low.site(call.node)
     offset: Expr = Const(0, INT64)
@@ -81,7 +81,7 @@ def surface(call: Call) -> Value:
     low.emit(If(inside, (access,), (), site))
     if by_pointer:
         _result(call, call.arguments[0], values[0])
-    return call.nothing() if writes else call.unknown(f"result of {call.name}", varies=True)
+    return call.nothing() if writes else call.unknown(f"the result of {call.name}", varies=True)
 
 
 def _harmless(mode: Value) -> bool:

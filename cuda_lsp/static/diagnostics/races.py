@@ -31,6 +31,7 @@ from cuda_lsp.static.diagnostics.ranks import from_first_rank
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
 from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
@@ -81,7 +82,7 @@ def find_races(
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
         for race in _path_races(trace, path, merged_barrier, comparing, before, among):
-            between = _unmodelled_between(path, race)
+            between = _unmodelled_between(trace, path, race)
             if between is not None:
                 trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
                 continue
@@ -99,12 +100,14 @@ def find_races(
 Intervals = dict[tuple[int, int], int]
 
 
-def _unmodelled_between(path: Path, race: Race) -> str | None:
+def _unmodelled_between(trace: Trace, path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
     if path.blurred is not None and not race.between_blocks:
         return path.blurred
     ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
+    if ordered is None and race.between_blocks and facts_of(trace.kernel).waiting:
+        ordered = waiting.may_be_told(trace.kernel, race.first, race.second)
     if ordered is not None:
         return ordered
     if critical_steps.unsure(race.first, race.second, race.between_blocks):

@@ -82,8 +82,14 @@ class EqualValues:
         made = self._made(value) if value.made is not None and self._depth <= DEEPEST else None
         if made is not None:
             return made
-        within = self.threads if value.spread is Spread.BLOCK else 1
-        return self._each(("data", value.serial), np.arange(self.lanes) // within)
+        return self._each(("data", value.serial), self._groups(value.spread))
+
+    def _groups(self, spread: Spread) -> Lanes:
+        """The number of the block, of the warp or of the thread that has one value to itself."""
+        lanes = np.arange(self.lanes)
+        if spread is Spread.WARP:
+            return lanes // self.threads * self.threads + lanes % self.threads // WARP_SIZE
+        return lanes // self.threads if spread is Spread.BLOCK else lanes
 
     def _made(self, value: Data) -> Lanes | None:
         assert value.made is not None

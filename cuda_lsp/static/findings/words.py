@@ -22,6 +22,7 @@ _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
+_SAMPLES = re.compile(r"(?<=\(for example when )[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
     re.compile(r"; its lanes are \d+ bytes apart(?= \(for)"),
@@ -178,6 +179,7 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(_to_it, unnamed)
         for long, short in _BRIEFLY.items() if brief else ():
             shortened = shortened.replace(long, short)
+    shortened = _SAMPLES.sub(lambda told: _fewer(told[0], LONGEST - len(shortened)), shortened, count=1)
     for missing in _BRIEFLY.values():
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
@@ -200,6 +202,16 @@ def _with_short_texts(message: str, texts: Sequence[str]) -> str | None:
         if len(fitting) <= LONGEST:
             return fitting
     return None
+
+
+def _fewer(samples: str, room: int) -> str:
+    """So many of the values of an example as make the message fit (``room`` is below 0); else all of them."""
+    values = samples.split(", ") if room < 0 else []
+    for left in range(len(values) - 1, 0, -1):
+        fewer = f"{', '.join(values[:left])} and {len(values) - left} more"
+        if len(fewer) - len(samples) <= room:
+            return fewer
+    return samples
 
 
 def _with_fewer_values(message: str) -> str:

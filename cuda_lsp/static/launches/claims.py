@@ -34,10 +34,11 @@ def claimed(
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     larger = needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block
-    untold = launch.assumed or (launch.source is LaunchSource.SIZES and kernel.guessed)
+    guessed = kernel.guessed or kernel.guessed_numbers
+    untold = launch.assumed or (launch.source is LaunchSource.SIZES and guessed)
     if larger or (untold and _has_guessed_numbers(kernel)):
         return tuple(_doubted_by_launch(finding, guessed=not larger) for finding in told)
-    fitting = kernel.guessed and _has_guessed_numbers(kernel)
+    fitting = guessed and _has_guessed_numbers(kernel)
     return tuple(_up_to_numbers(f) if fitting and _by_example(f) else _claim(f, needs) for f in told)
 
 

@@ -93,20 +93,24 @@ def _vectors(parameter: Term, p: Problem) -> set[int]:
 def _steps(parameter: Term, p: Problem) -> set[int]:
     """Of what it has to be a multiple so that steps within it end with it: ``8*i + j`` where ``8*i < w``."""
     found: set[int] = set()
-    for guard in t.conjuncts(p.guards):
-        sums = t.monomials(guard.args[0]) if guard.op is Op.LE else dict[t.Monomial, int]()
-        step = {m: c for m, c in sums.items() if m and m != (parameter,)}
+    bounds = [guard.args[0] for guard in t.conjuncts(p.guards) if guard.op is Op.LE]
+    none = {x for x in bounds if x.lo >= 0}  # at most 0: of the one round that there is
+    for sums in map(t.monomials, bounds):
+        step = {m: c for m, c in sums.items() if m and m != (parameter,) and none.isdisjoint(m)}
         if sums.get((parameter,)) == -1 and step and min(step.values()) > 1:
             found |= {math.gcd(*step.values())} if any(_goes_on(step, x) for x in p.offsets) else set()
     return found - {1}
 
 
 def _goes_on(step: Mapping[t.Monomial, int], offset: Term) -> bool:
-    """The address has the step in it, and a digit of the thread's or a loop's that counts within it."""
+    """The address has the step in it, and goes on within it: by a digit of the thread's or a loop's that
+    counts there, or by a number (``8*i + 4``)."""
     parts = t.monomials(offset)
+    if not all(parts.get(m, 0) and parts[m] % c == 0 for m, c in step.items()):
+        return False
     others = (m[0] for m in parts if len(m) == 1 and m not in step)
-    within = any(side(x) and 0 < x.hi < math.inf for x in others)
-    return within and all(parts.get(m, 0) and parts[m] % c == 0 for m, c in step.items())
+    whole = math.gcd(*(parts[m] for m in step))
+    return 0 < parts.get((), 0) < whole or any(side(x) and 0 < x.hi < math.inf for x in others)
 
 
 def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:

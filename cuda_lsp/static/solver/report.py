@@ -160,8 +160,9 @@ def _divisor(p: Problem) -> Term | None:
 
 
 def _named_arguments(p: Problem, query: Query) -> str:
-    """Those that the addresses are made of, a few by name."""
-    names = sorted({x.args[0] for offset in p.offsets for x in query.parameters(offset)})
+    """Those that the addresses are made of, or that bound what these are made of, a few by name."""
+    named = [x for offset in p.offsets for x in query.parameters(offset)] or query.parameters(p.formula)
+    names = sorted({x.args[0] for x in named})
     shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
     return f"the arguments {shown}" if shown else Open.ARGUMENTS.value
 

@@ -199,7 +199,7 @@ class Scene:
         if known is None:
             known = self.arguments.get(var)
         if known is None:
-            known = self.fresh(f"`{var.name}` before any assignment", Level.THREAD, var.type)
+            known = self.fresh(f"what `{var.name}` holds before any assignment", Level.THREAD, var.type)
             self.state.values[var] = known
         return known
 

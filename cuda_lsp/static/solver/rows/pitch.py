@@ -216,7 +216,7 @@ class _Reading:
                 name = t.show(division.reduced(width, t.content(width)))
             # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
             level = division.split(row_a, division.varies)[1] is division.split(row_b, division.varies)[1]
-            alike = level or _mirrored(column_a) == _mirrored(column_b)
+            alike = level or not _from_both_ends(self.p, column_a, column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
             self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
@@ -255,7 +255,7 @@ def meetings_in_a_row(p: Problem, summary: Summary, free: Mapping[str, Var]) -> 
     (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)
     yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
     (own_a, common_a), (own_b, common_b) = (division.split(row, division.varies) for row in (row_a, row_b))
-    if _mirrored(column_a) != _mirrored(column_b):
+    if _from_both_ends(p, column_a, column_b):
         rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
         yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
 
@@ -439,9 +439,17 @@ def unit_of(term: Term) -> Term:
     return t.from_monomials({m: c // unit for m, c in t.monomials(term).items() if any(map(side, m))})
 
 
-def _mirrored(column: Term) -> bool:
-    """The column is counted from the end of its row, ``width - 1 - x``.
+def _from_both_ends(p: Problem, a: Term, b: Term) -> bool:
+    """One column is counted from the end of its row (``width - 1 - x``, or ``width - 1`` beside one that
+    varies), the other from the start: columns of one row meet."""
+    if _mirrored(a) != _mirrored(b):
+        return True
+    bounds = t.bounds_of(p.guards)
+    ends = (t.interval_of(t.monomials(column), bounds)[1] for column in (a, b))
+    before = [end < 0 for end in ends]  # its row for certain, so at the end of the one that is before
+    return before[0] != before[1] and any(map(division.varies, t.monomials(b if before[0] else a)))
 
-    Beside one that is counted from the start, columns of one row meet.
-    """
+
+def _mirrored(column: Term) -> bool:
+    """The column goes down as threads go up."""
     return any(factor < 0 and division.varies(atoms) for atoms, factor in t.monomials(column).items())
