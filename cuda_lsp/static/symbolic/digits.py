@@ -196,10 +196,10 @@ class _Reader(Sizes):
                 return None
             best = self._best(parts)
             equations = self._equations(best)
+            if equations is None or len(parts) == 1:
+                equations = self._of_steps(parts) or equations
             if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
-                if equations is None:
-                    equations = self._of_planes(parts)
-                return self._of_steps(parts) if equations is None else equations
+                return self._of_planes(parts) if equations is None else equations
         return None
 
     def _best(self, parts: list[_Digit]) -> list[list[_Digit]]:
