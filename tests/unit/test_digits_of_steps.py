@@ -15,7 +15,7 @@ GPU = GpuModel("test", (9, 0))
 
 
 def answer(body: str, seconds: float = 1.0) -> SolverResult:
-    text = "__global__ void k(char4* a, int A, int B, int C, unsigned n) { int i = threadIdx.x, z = blockIdx.x;"
+    text = "__global__ void k(char4* a, int A, int B) { int i = threadIdx.x, z = blockIdx.x;"
     launch = LaunchConfig((8, 1, 1), source=LaunchSource.FILE)
     kernel = lowered(text + " char4 v = {}; " + body + " }")
     return refine_kernel(kernel, [launch], GPU, Budget(kernel=seconds, query=0.1))

@@ -7,7 +7,7 @@ from extract_kernels import lowered
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 LAUNCH = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)
 KERNEL = """
@@ -88,10 +88,10 @@ __global__ void k(float* a, int sy, int sz, int w, int columns, int rows) {{
 """
 
 
-def in_tiles(column: str) -> SolverResult:
+def in_tiles(column: str, budget: Budget | None = None) -> SolverResult:
     launch = LaunchConfig((32, 4, 1), source=LaunchSource.FILE)
     kernel = lowered(TILES.format(column=column))
-    return refine_kernel(kernel, [launch], GpuModel("test", (9, 0)))
+    return refine_kernel(kernel, [launch], GpuModel("test", (9, 0)), budget)
 
 
 def test_a_column_may_be_of_tiles_and_rounds_of_so_many() -> None:
@@ -102,7 +102,7 @@ def test_a_column_may_be_of_tiles_and_rounds_of_so_many() -> None:
 
 @pytest.mark.parametrize("column", ["c / 2", "x % 31", "c - x", "c - threadIdx.x % 2", "c - c / 64 * 64"])
 def test_columns_of_tiles_that_meet_are_not_proved(column: str) -> None:
-    assert in_tiles(column).verdict is not Verdict.RACE_FREE
+    assert in_tiles(column, Budget(kernel=0.4)).verdict is not Verdict.RACE_FREE
 
 
 def test_a_row_that_is_a_part_of_the_column_is_no_coordinate() -> None:

@@ -34,6 +34,7 @@ from cuda_lsp.static.solver.tactics import (
     strides,
     sums,
     threads,
+    tiles,
     twins,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
@@ -92,6 +93,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         steps.whole,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
         divided.by_something((*_CHEAP, steps.whole, plain.refuted)),
+        tiles.that_fit(_IN_EACH_CASE),  # what only sizes that are no multiples of a tile bring together
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left for its pair

@@ -70,7 +70,8 @@ def _coordinates(
     """What each stride multiplies in the two addresses, and what none does.
 
     None: a product has several of them, or a parameter (``free``) that is none, and by which no part of the
-    coordinate is a remainder (``x % w + w * k``); or one of the two addresses has nothing of what the other has.
+    coordinate is a remainder (``x % w + w * k``); or one of the two addresses has nothing of what the other
+    has.
     """
     plain = [atoms for atoms in t.monomials(difference) if not set(atoms) & set(strides)]
     widths = {x.args[1] for atoms in plain for x in atoms if x.op is Op.REM}
