@@ -140,10 +140,13 @@ def _reach_of(term: Term, known: Mapping[Term, Interval]) -> Interval:
     """``interval_of`` it, quotients by what they divide: ``c / 32`` where ``c`` is below a limit."""
 
     def of_atom(atom: Term) -> Interval:
+        low, high = known.get(atom, (atom.lo, atom.hi))
         if atom in known or atom.op is not Op.FLOOR_DIV:
-            return known.get(atom, (atom.lo, atom.hi))
-        low, high = _reach_of(atom.args[0], known)
-        return max(atom.lo, low // atom.args[1]), min(atom.hi, high // atom.args[1])
+            return low, high
+        number, divisor = atom.args
+        least, most = _reach_of(number, known)
+        low = max(low, least // divisor) if abs(least) <= _EXACT else low
+        return low, min(high, most // divisor) if abs(most) <= _EXACT else high
 
     return range_of_sum(monomials(term), of_atom)
 
