@@ -88,12 +88,12 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     ),
     (
         models.already_shown,
+        tiles.that_fit(_IN_EACH_CASE),  # what only sizes that are no multiples of a tile bring together
         common.for_group((plain.refuted, steps.whole)),
         plain.refuted,
         steps.whole,
         ascending.where_offsets_ascend(_OF_ADDRESSES),
         divided.by_something((*_CHEAP, steps.whole, plain.refuted)),
-        tiles.that_fit(_IN_EACH_CASE),  # what only sizes that are no multiples of a tile bring together
     ),
     (models.already_shown, models.of_one_value(models.soon_replayed_unless(_IN_EACH_CASE), _CHEAP)),
     (  # a long replay may take all that is left for its pair

@@ -2,7 +2,7 @@
 
 Where rows are no multiple of the tile, the last one reaches into what begins behind them: the host owes the
 kernel that much, as it does for vectors (``grains``). What is proved for sizes that are multiples is a doubt
-about these, told before the time that is left goes into looking for such a race. So it is of rows that are
+about these, told before much time goes into looking for such a race. So it is of rows that are
 turned by a parameter, ``(x - shift + w) % w``, which is no more than they are long.
 """
 
@@ -58,10 +58,10 @@ def _tiles(pair: OpenPair) -> Iterator[_Tiles]:
             continue
         numbers = [x for x, by in quotients if by is tile]
         bounds = (limit for x in t.subterms(*numbers) for limit in limits.get(x, ()))
-        divided = (x.args[0] for x in cut if x.args[1] is tile and side(x) == SHARED)
+        divided = [x.args[0] for x in cut if x.args[1] is tile and x.op is Op.DIV and side(x) == SHARED]
         sizes = (x for x in (*bounds, *divided) if x.op is Op.SYMBOL and x.args[0] in free and x is not tile)
         counts = {x: t.symbol(f"{x.args[0]}/{tile.args[0]}", Level.GRID, 0, _MOST) for x in sizes}
-        if counts:
+        if any(x in counts for x in divided):
             yield _Tiles(tile, counts)
 
 
