@@ -7,7 +7,7 @@ from extract_kernels import lowered
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 LAUNCH = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)
 KERNEL = """
@@ -77,6 +77,32 @@ def test_coordinates_that_threads_share_are_not_proved(does: str) -> None:
 def test_strides_that_conditions_are_about_are_no_guess(guard: str) -> None:
     result = decided(f"if ({guard}) a[{PLACE}] = x;")
     assert result.verdict is not Verdict.RACE_FREE
+
+
+TILES = """
+__global__ void k(float* a, int sy, int sz, int w, int columns, int rows) {{
+    int z = blockIdx.x / w, x = blockIdx.x % w * 32 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;
+    for (int r = y; r < rows; r += gridDim.y * 4)
+        for (int c = x; c < columns; c += w * 32) a[z * sz + r * sy + {column}] = r;
+}}
+"""
+
+
+def in_tiles(column: str, budget: Budget | None = None) -> SolverResult:
+    launch = LaunchConfig((32, 4, 1), source=LaunchSource.FILE)
+    kernel = lowered(TILES.format(column=column))
+    return refine_kernel(kernel, [launch], GpuModel("test", (9, 0)), budget)
+
+
+def test_a_column_may_be_of_tiles_and_rounds_of_so_many() -> None:
+    result = in_tiles("c")
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert any("`sy` and `sz`" in text or "`sz` and `sy`" in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize("column", ["c / 2", "x % 31", "c - x", "c - threadIdx.x % 2", "c - c / 64 * 64"])
+def test_columns_of_tiles_that_meet_are_not_proved(column: str) -> None:
+    assert in_tiles(column, Budget(kernel=0.4)).verdict is not Verdict.RACE_FREE
 
 
 def test_a_row_that_is_a_part_of_the_column_is_no_coordinate() -> None:

@@ -97,6 +97,32 @@ def test_equal_addresses_are_one_object_and_differences_cancel():
     assert t.sub(a, b) is t.ZERO
 
 
+@examples(200)
+@given(
+    *(
+        st.integers(low, high)
+        for low, high in ((1, 5), (0, 3), (-20, 20), (1, 9), (2, 40), (-9, 20), (0, 31))
+    ),
+    VALUES,
+)
+def test_what_a_guard_makes_of_nested_quotients_is_their_value(
+    x, y, number, divisor, period, most, of_y, values
+):
+    inner = t.floor_div(t.add(t.scale(X, x), t.scale(Y, y), t.const(number)), divisor)
+    guard = t.and_(t.le(X, t.const(most)), t.le(t.ZERO, X), t.le(Y, t.const(of_y)))
+    for term in (t.floor_mod(inner, period), t.wrap(t.sub(inner, t.const(period)), 8, False)):
+        if at(guard, values) is t.TRUE:
+            assert at(t.unwrapped(term, guard), values) is at(term, values)
+
+
+def test_a_remainder_of_a_quotient_goes_where_a_limit_keeps_what_is_divided_below_it():
+    i = t.add(t.scale(Y, 4), t.scale(t.symbol("k", Level.THREAD, 0), 4099))
+    tile = t.floor_mod(t.floor_div(i, 32), 1 << 27)
+    assert t.unwrapped(tile, t.lt(i, t.symbol("n", Level.GRID, 0, (1 << 31) - 1))) is t.floor_div(i, 32)
+    assert t.unwrapped(tile, t.lt(i, t.symbol("n", Level.GRID, 0, (1 << 33)))) is tile
+    assert t.unwrapped(tile, t.lt(i, t.symbol("n", Level.GRID))) is tile
+
+
 def test_residue_classes_and_ranges_refute_equality():
     assert t.eq(t.scale(X, 2), t.add(t.scale(Y, 2), t.ONE)) is t.FALSE
     assert t.eq(t.add(X, t.const(100)), Y) is t.FALSE

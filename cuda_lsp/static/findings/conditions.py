@@ -155,6 +155,15 @@ class Uneven:
 
 
 @frozen
+class Untiled:
+    """Whether the sizes are multiples of a parameter, and the shifts no more than they are."""
+
+    sizes: tuple[str, ...]
+    tile: str
+    shifts: tuple[str, ...] = ()
+
+
+@frozen
 class Unordered:
     """Whether the array of offsets ascends."""
 
@@ -214,7 +223,7 @@ class Open(enum.Enum):
     ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 
 
-Doubt = OnData | Uneven | Unordered | Repeated | Overfull | Unconfirmed | UpToLibrary | Open
+Doubt = OnData | Uneven | Untiled | Unordered | Repeated | Overfull | Unconfirmed | UpToLibrary | Open
 
 
 @frozen

@@ -349,6 +349,10 @@ def doubt(of: Doubt) -> str:
             return what
         case c.Uneven(parameter, divisor):
             return f"whether `{parameter}` is a multiple of {divisor}"
+        case c.Untiled(sizes, tile, shifts):
+            some = " and ".join(f"`{size}`" for size in sizes)
+            multiples = f"{some} {'are multiples' if len(sizes) > 1 else 'is a multiple'} of `{tile}`"
+            return f"whether {multiples}{''.join(f', and `{shift}` no more than that' for shift in shifts)}"
         case c.Unordered(array):
             return f"whether `{array}` ascends"
         case c.Repeated(array):

@@ -7,7 +7,7 @@ from attrs import define, field
 from cuda_lsp.model import SourceRange, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Doubt, Undecided
+from cuda_lsp.static.findings.conditions import Doubt, Open, Undecided
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved
 from cuda_lsp.static.symbolic.affine import Problem
@@ -60,7 +60,9 @@ class Attempt:
             known = self.findings.get(sites)
             if known is None or finding.effective_severity < known.effective_severity:
                 self.findings[sites] = finding
-        self.doubts = {s: d for s, d in (self.doubts | other.doubts).items() if s not in self.findings}
+        causes = {s: d for s, d in self.doubts.items() if d.why is not Open.TIME}  # say more than that
+        doubts = self.doubts | other.doubts | causes
+        self.doubts = {s: d for s, d in doubts.items() if s not in self.findings}
         told = {(f.code, f.site) for f in self.others}
         self.others += [f for f in other.others if (f.code, f.site) not in told]
         self.reasons.update(other.reasons)

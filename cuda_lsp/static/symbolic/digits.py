@@ -196,8 +196,10 @@ class _Reader(Sizes):
                 return None
             best = self._best(parts)
             equations = self._equations(best)
+            if equations is None or len(parts) == 1:
+                equations = self._of_steps(parts) or equations
             if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
-                return equations if equations is not None else self._of_planes(parts)
+                return self._of_planes(parts) if equations is None else equations
         return None
 
     def _best(self, parts: list[_Digit]) -> list[list[_Digit]]:
@@ -229,6 +231,26 @@ class _Reader(Sizes):
             if equations and equations is not _IMPOSSIBLE and self._in_rows(top, runs[-1], runs[0][0].weight):
                 return [*equations, (t.add(top.first, t.const(top.shift)), top.second)]
             self.rows = taken
+        return None
+
+    def _of_steps(self, parts: list[_Digit]) -> list[_Equation] | None:
+        """``size * z / 4 + …``, where the rest reaches from no such step to the next.
+
+        The step need be no whole number: two of them are apart by what one is, rounded down, or more.
+        """
+        for low in (d for d in parts if d.weight is t.ONE):
+            for step, size, top in _steps_of(low):
+                own = evolve(low, first=t.sub(low.first, step), second=t.sub(low.second, _renamed(step)))
+                rest = [own if d is low else d for d in parts]
+                rest = [d for d in rest if not (d.first is d.second is t.ZERO and d.shift == 0)]
+                taken, runs = dict(self.rows), self._best(rest)
+                most = self._differ_below(runs[-1], rest) if runs and runs[-1] else [t.ONE]
+                by = t.const(step.args[1])
+                if any(self.at_least(size, t.mul(by, limit)) for limit in most):
+                    equations = self._equations(runs) if rest else list[_Equation]()
+                    if equations is not None and equations is not _IMPOSSIBLE:
+                        return [*equations, (top, _renamed(top))]
+                self.rows = taken
         return None
 
     def _runs(self, ordered: list[_Digit], known: int) -> list[list[_Digit]]:
@@ -265,6 +287,10 @@ class _Reader(Sizes):
     def _apart_anew(self, digit: _Digit, run: list[_Digit], below: list[_Digit]) -> bool:
         if any(self._exceeds(d, digit.weight) for d in below):
             return False
+        return any(self.at_least(digit.weight, limit) for limit in self._differ_below(run, below))
+
+    def _differ_below(self, run: list[_Digit], below: list[_Digit]) -> list[Term]:
+        """What everything below differs by less than; ``run``: the top of it."""
         unit = run[0].weight
         within = [self.divided(d.weight, unit) for d in run]
         weights = [w for w in within if w is not None]
@@ -273,7 +299,7 @@ class _Reader(Sizes):
             candidates += [t.mul(unit, limit) for limit in self._reach(run, weights)]
         if len(below) > 1 or unit is not t.ONE:
             candidates += self._reach(below, [d.weight for d in below], alone=False)
-        return any(self.at_least(digit.weight, candidate) for candidate in candidates)
+        return candidates
 
     def _exceeds(self, digit: _Digit, weight: Term) -> bool:
         """The digit's own weight is no part of this one, nor does a condition bound what it makes of it.
@@ -446,6 +472,21 @@ class _Reader(Sizes):
     def _is_top(self, x: Term, whole: Term) -> bool:
         """Both threads' index stays below ``whole``: its quotient by that is 0."""
         return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))
+
+
+def _steps_of(low: _Digit) -> Iterator[tuple[Term, Term, Term]]:
+    """``size * x / d``, rounded down, in both threads' number; with the size, which they share, and ``x``."""
+    others = t.monomials(low.second)
+    for atoms, factor in t.monomials(low.first).items():
+        step = atoms[0] if len(atoms) == 1 and factor == 1 else t.ZERO
+        if step.op is not Op.FLOOR_DIV or others.get((_renamed(step),)) != 1:
+            continue
+        products = t.monomials(step.args[0])
+        ((inside, times),) = products.items() if len(products) == 1 else (((), 0),)
+        own = tuple(x for x in inside if side(x))
+        if own and times > 0:
+            size = t.from_monomials({tuple(x for x in inside if not side(x)): times})
+            yield step, size, t.from_monomials({own: 1})
 
 
 def _weighted(parts: Iterable[tuple[Term, Term, int]]) -> Term:

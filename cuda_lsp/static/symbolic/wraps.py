@@ -55,7 +55,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
         if part.op not in (Op.WRAP, Op.FLOOR_MOD):
             return None
         inner = replace(part.args[0], leaf, {})
-        low, high = interval_of(monomials(inner), known)
+        low, high = _reach_of(inner, known)
         if part.op is Op.FLOOR_MOD:
             return inner if low >= 0 and high < part.args[1] else None
         if part.lo <= low and high <= part.hi:
@@ -134,6 +134,21 @@ def _tighten(known: dict[Term, Interval], sum_: Term) -> None:
 def interval_of(sums: Mapping[Monomial, int], known: Mapping[Term, Interval]) -> Interval:
     """The interval of a sum whose atoms have those that are known."""
     return range_of_sum(sums, lambda atom: known.get(atom, (atom.lo, atom.hi)))
+
+
+def _reach_of(term: Term, known: Mapping[Term, Interval]) -> Interval:
+    """``interval_of`` it, quotients by what they divide: ``c / 32`` where ``c`` is below a limit."""
+
+    def of_atom(atom: Term) -> Interval:
+        low, high = known.get(atom, (atom.lo, atom.hi))
+        if atom in known or atom.op is not Op.FLOOR_DIV:
+            return low, high
+        number, divisor = atom.args
+        least, most = _reach_of(number, known)
+        low = max(low, least // divisor) if abs(least) <= _EXACT else low
+        return low, min(high, most // divisor) if abs(most) <= _EXACT else high
+
+    return range_of_sum(monomials(term), of_atom)
 
 
 def is_told(part: Term) -> bool:

@@ -34,6 +34,7 @@ from cuda_lsp.static.solver.tactics import (
     strides,
     sums,
     threads,
+    tiles,
     twins,
 )
 from cuda_lsp.static.solver.tactics.pair import Tactic
@@ -87,6 +88,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     ),
     (
         models.already_shown,
+        tiles.that_fit(_IN_EACH_CASE),  # what only sizes that are no multiples of a tile bring together
         common.for_group((plain.refuted, steps.whole)),
         plain.refuted,
         steps.whole,

@@ -30,7 +30,7 @@ def in_each(proofs: tuple[Tactic, ...]) -> Tactic:
     def in_every_case(pair: OpenPair) -> Proved | None:
         if pair.p.overlap is t.TRUE:
             return None
-        told = _as_told(pair)
+        told = as_told(pair)
         simple = evolve(told, p=_simpler(told.p, told.facts))
         if told is pair and simple.p.overlap is pair.p.overlap and _choice(simple.p) is None:
             return None
@@ -104,7 +104,7 @@ def _values(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
 # ----------------------------------------------------------------------------------- what is told
 
 
-def _as_told(pair: OpenPair) -> OpenPair:
+def as_told(pair: OpenPair) -> OpenPair:
     """The pair in terms of what its grid and its sizes are made of."""
     query = pair.query
     extents, bounds = _extents(query)

@@ -65,17 +65,21 @@ def _strides(pair: OpenPair) -> list[Term]:
 
 
 def _coordinates(
-    difference: Term, strides: Iterable[Term], free: Collection[str]
+    difference: Term, strides: Collection[Term], free: Collection[str]
 ) -> list[_Coordinates] | None:
     """What each stride multiplies in the two addresses, and what none does.
 
-    None: a product has several of them, or a parameter (``free``) that is none; or one of the two addresses
-    has nothing of what the other has.
+    None: a product has several of them, or a parameter (``free``) that is none, and by which no part of the
+    coordinate is a remainder (``x % w + w * k``); or one of the two addresses has nothing of what the other
+    has.
     """
+    plain = [atoms for atoms in t.monomials(difference) if not set(atoms) & set(strides)]
+    widths = {x.args[1] for atoms in plain for x in atoms if x.op is Op.REM}
     parts: dict[Term, dict[t.Monomial, int]] = {stride: {} for stride in (*strides, t.ONE)}
     for atoms, factor in t.monomials(difference).items():
         found = [x for x in atoms if x in parts]
-        if len(found) > 1 or (not found and any(x.op is Op.SYMBOL and x.args[0] in free for x in atoms)):
+        others = (x for x in atoms if x.op is Op.SYMBOL and x.args[0] in free and x not in widths)
+        if len(found) > 1 or (not found and any(others)):
             return None
         stride = found[0] if found else t.ONE
         rest = t.without(atoms, tuple(found)) or ()

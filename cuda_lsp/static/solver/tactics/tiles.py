@@ -1,0 +1,93 @@
+"""Tiles of a size that a parameter tells: ``x / tile`` beside ``x % tile``, with ``w / tile`` tiles in a row.
+
+Where rows are no multiple of the tile, the last one reaches into what begins behind them: the host owes the
+kernel that much, as it does for vectors (``grains``). What is proved for sizes that are multiples is a doubt
+about these, told before much time goes into looking for such a race. So it is of rows that are
+turned by a parameter, ``(x - shift + w) % w``, which is no more than they are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from cuda_lsp.static.findings.conditions import Untiled
+from cuda_lsp.static.solver.tactics.cases import as_told
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Tactic
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.sizes import FIRST, SHARED, remainder_of, side, upper_bounds
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+_MOST = (1 << 31) - 1
+
+
+@frozen(eq=False)
+class _Tiles:
+    """``sizes`` that are so many tiles, by the symbols for how many."""
+
+    tile: Term
+    sizes: dict[Term, Term]
+
+
+def that_fit(proof: Tactic) -> Tactic:
+    """Gives up where ``proof`` needs sizes that are multiples of a tile: whether they are is the doubt."""
+
+    def unless_they_fit(pair: OpenPair) -> GaveUp | None:
+        if pair.launch is None:
+            return None
+        told = as_told(pair)
+        for tiles in _tiles(told):
+            shifts = dict[Term, None]()
+            if isinstance(proof(_fitting(told, tiles, shifts)), Proved):
+                names = tuple(sorted(size.args[0] for size in tiles.sizes))
+                return GaveUp(Untiled(names, tiles.tile.args[0], tuple(x.args[0] for x in shifts)))
+        return None
+
+    return unless_they_fit
+
+
+def _tiles(pair: OpenPair) -> Iterator[_Tiles]:
+    """Parameters by which a number of the first thread is divided and of which it has the remainder."""
+    free = pair.query.where.free
+    cut = [x for x in t.subterms(pair.p.overlap) if x.op in (Op.DIV, Op.REM)]
+    quotients = {x.args for x in cut if x.op is Op.DIV and side(x) == FIRST}
+    limits = upper_bounds(t.conjuncts(t.and_(pair.facts, pair.p.guards)))
+    for tile in dict.fromkeys(x.args[1] for x in cut if x.op is Op.REM and x.args in quotients):
+        if tile.op is not Op.SYMBOL or tile.args[0] not in free:
+            continue
+        numbers = [x for x, by in quotients if by is tile]
+        bounds = (limit for x in t.subterms(*numbers) for limit in limits.get(x, ()))
+        divided = [x.args[0] for x in cut if x.args[1] is tile and x.op is Op.DIV and side(x) == SHARED]
+        sizes = (x for x in (*bounds, *divided) if x.op is Op.SYMBOL and x.args[0] in free and x is not tile)
+        counts = {x: t.symbol(f"{x.args[0]}/{tile.args[0]}", Level.GRID, 0, _MOST) for x in sizes}
+        if any(x in counts for x in divided):
+            yield _Tiles(tile, counts)
+
+
+def _fitting(pair: OpenPair, tiles: _Tiles, shifts: dict[Term, None]) -> OpenPair:
+    """The pair where sizes are so many tiles; ``shifts`` gets what is taken to be no more than them."""
+    free = pair.query.where.free
+    whole = {size: t.mul(tiles.tile, count) for size, count in tiles.sizes.items()}
+    counts = {t.divide(size, tiles.tile): count for size, count in tiles.sizes.items()}
+    by_counts, by_tiles = t.replacing(counts), t.replacing(whole)
+
+    def turned(part: Term) -> Term | None:
+        """``(x + rest) % w`` of ``(x - shift + w) % w``, where the rest of the row is not negative."""
+        index, width = remainder_of(part) or (part, part)
+        number = index.args[0] if index.op is Op.WRAP and index.args[1] >= 32 else index
+        sums = t.monomials(number)
+        back = [m[0] for m, c in sums.items() if c == -1 and len(m) == 1 and m[0].op is Op.SYMBOL]
+        if width not in tiles.sizes or sums.get((width,)) != 1 or len(back) != 1:
+            return None
+        if back[0].args[0] not in free:
+            return None
+        shifts[back[0]] = None
+        rest = t.symbol(f"{width.args[0]} - {back[0].args[0]}", Level.GRID, 0, _MOST)
+        return t.remainder(t.add(t.sub(number, t.sub(width, back[0])), rest), width)
+
+    def fitted(term: Term) -> Term:
+        return by_tiles(by_counts(t.replace(term, turned, {})))
+
+    named = {count.args[0]: free[size.args[0]] for size, count in tiles.sizes.items()}
+    return evolve(pair, p=pair.p.mapped(fitted), facts=fitted(pair.facts), query=pair.query.with_parts(named))
