@@ -175,3 +175,24 @@ def test_columns_that_are_more_than_a_row_are_no_columns(stays: str, place: str,
 )
 def test_columns_that_are_a_row_at_most_stay_in_it(stays: str, place: str, stored: str) -> None:
     assert of_columns(stays, place, stored).verdict is Verdict.RACE_FREE
+
+
+TILES = """
+__global__ void k(float* a, int columns, int pitch, int w) {{
+    int x = blockIdx.x % w * 8 + threadIdx.x, row = blockIdx.x / w * 8 + threadIdx.y;
+    for (int c = x; c < columns; c += w * {step}) a[row * pitch + c] = c;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"), [(8, Verdict.RACE_FREE), (16, Verdict.RACE_FREE), (4, None), (1, None)]
+)
+def test_remainders_that_go_over_several_steps_are_no_columns_of_one(
+    step: int, verdict: Verdict | None
+) -> None:
+    result = refine_kernel(lowered(TILES.format(step=step)), [LAUNCH], GpuModel("test", (9, 0)))
+    if verdict is None:
+        assert result.verdict is not Verdict.RACE_FREE, result.assumptions
+    else:
+        assert result.verdict is verdict, result.reasons

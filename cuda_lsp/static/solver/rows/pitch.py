@@ -266,8 +266,11 @@ def _bounded(
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
     By a guard (``x <= width``; ``x < width - 2`` is fine), or what is shifted: ``x % width + 1``, and beside
-    ``x`` the column ``x - 1`` where ``x < width``.
+    ``x`` the column ``x - 1`` where ``x < width``; or by remainders that go over several rows, ``x % n * 32``
+    in rows of ``n * 16``.
     """
+    if any(_goes_over(column, pitch, width, free) for column in columns):
+        return True
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
     parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
@@ -288,6 +291,20 @@ def _bounded(
             return True
         if _spans_more(p, pitch, unit, bounds, free) or _goes_on(p, (counted, of), pitch, bounds, free):
             return True
+    return False
+
+
+def _goes_over(column: Term, pitch: Term, width: Term, free: Mapping[str, Var]) -> bool:
+    """Remainders by the pitch reach further than one row: who takes them means all that there are."""
+    for atoms, times in t.monomials(column).items():
+        for part in atoms:
+            if part.op is not Op.REM or not side(part) or pitch not in t.subterms(part.args[1]):
+                continue
+            others = t.without(atoms, (part,)) or ()
+            if not any(map(side, others)):
+                reach = t.mul(t.from_monomials({others: abs(times)}), part.args[1])
+                if not certainly_at_most(reach, width, free):
+                    return True
     return False
 
 
