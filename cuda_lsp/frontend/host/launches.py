@@ -94,7 +94,8 @@ _IN_CALLS = ("aunch", "KernelNode")
 _BY_WORDS = re.compile(r"et_?(?:[Kk]ernel|[Ff]unction)")
 """One of these stands in all that the pattern finds, but for angles and ``.kernel(``, and in few texts."""
 _OF_A_FIELD = re.compile(r"kernel\s?\(")
-_OPENING = re.compile(r"\(")
+_OPENING = re.compile(r"\((?:(?<=[A-Z\d_]\()|(?<=[A-Z\d_]\s\())")
+"""Behind what may be a macro's name. It begins with the sign itself, which is found fast."""
 _MACRO = re.compile(r"(?<!\w)[A-Z][A-Z\d_]{2,}\s?\Z")
 _LONGEST_MACRO = 120
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")

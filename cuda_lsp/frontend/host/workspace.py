@@ -61,23 +61,29 @@ class _Found:
 class _File:
     """What is known of a file's launches.
 
-    ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``kernels``:
-    that it defines. ``sites``: by the kernels that were asked for.
+    ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched; ``launches``:
+    whether it is without a macro. ``kernels``: a text that may define some. ``sites``: by the kernels that
+    were asked for.
     """
 
     stamp: tuple[int, int]
     text: str
-    kernels: frozenset[str]
+    launches: bool
+    kernels: str
     sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
-    _launches: bool = field(init=False)
-
-    @_launches.default  # type: ignore[misc]
-    def _launches_itself(self) -> bool:
-        return may_launch(self.text)
+    _defined: frozenset[str] | None = field(default=None, init=False)
 
     def may_launch(self, kernel: str) -> bool:
         """Whether the text may launch this kernel."""
-        return may_launch_kernel(self.text, kernel, self._launches)
+        return may_launch_kernel(self.text, kernel, self.launches)
+
+    def defines(self, kernel: str) -> bool:
+        """Whether it defines a kernel of this name; who does not name it is not read for that."""
+        if kernel not in self.kernels:
+            return False
+        if self._defined is None:
+            self._defined = frozenset(name for name, _ in defined_kernels(HostText(self.kernels)))
+        return kernel in self._defined
 
 
 class _Now:
@@ -147,7 +153,7 @@ class Workspace:
     def _is_of(self, kernel: str, path: Path, launching: Path, ring: Sequence[Path]) -> bool:
         """Whether no other file that defines a kernel of this name is nearer to the one that launches it."""
         own = in_common(path.parts, launching.parts)
-        others = (f for f in ring if f != path and (known := self._read(f)) and kernel in known.kernels)
+        others = (f for f in ring if f != path and (known := self._read(f)) and known.defines(kernel))
         return all(in_common(other.parts, launching.parts) <= own for other in others)
 
     def _read(self, file: Path) -> _File | None:
@@ -156,20 +162,13 @@ class Workspace:
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
-                launches = may_launch(text) or may_launch_by_macros(text)
-                known = self._files[file] = _File(stamp, text if launches else "", _defined(text))
+                launches = may_launch(text)
+                kept = text if launches or may_launch_by_macros(text) else ""
+                kernels = text if "__global__" in text else ""
+                known = self._files[file] = _File(stamp, kept, launches, kernels)
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known
-
-
-def _defined(text: str) -> frozenset[str]:
-    """The kernels that a text defines; most texts have none."""
-    return (
-        frozenset(name for name, _ in defined_kernels(HostText(text)))
-        if "__global__" in text
-        else frozenset()
-    )
 
 
 class _Ring:
