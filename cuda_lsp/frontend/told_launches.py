@@ -39,7 +39,7 @@ def with_launches(
     grid, arguments = common_facts(source, sites)
     known = (*launches_for(source, here, directive), *launches_outside(source, elsewhere, directive))
     launches = _best_told(known)
-    by_sizes = [launch for launch in known if launch.source is LaunchSource.SIZES]
+    beside = () if any(map(_by_sizes, launches)) else tuple(filter(_by_sizes, known))
     separate = [name for name in kernel.behind if any(v.name == apart(name) for v in kernel.params)]
     launches = with_own_buffers(source, sites, launches, separate) if separate else launches
     in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
@@ -52,7 +52,7 @@ def with_launches(
         extents=common_extents(source, sites),
         sums=common_sums(source, sites, directive),
         ties=common_ties(source, sites) if directive is None else frozenset(),
-        by_sizes=tuple(by_sizes) if directive is None and not any(x in launches for x in by_sizes) else (),
+        by_sizes=beside if directive is None else (),
         unread=None if directive is not None else unread_launch(source, sites),
     )
 
@@ -74,8 +74,12 @@ def said_of_launches(
 
 def _best_told(known: Sequence[LaunchConfig]) -> tuple[LaunchConfig, ...]:
     """Those of the first kind that there is: of the file, of others; then those that sizes make, if any."""
-    by_sizes = [launch for launch in known if launch.source is LaunchSource.SIZES]
-    told = [launch for launch in known if launch.source is not LaunchSource.SIZES]
+    by_sizes = [launch for launch in known if _by_sizes(launch)]
+    told = [launch for launch in known if not _by_sizes(launch)]
     here = [launch for launch in told if launch.source is not LaunchSource.WORKSPACE]
     certain = [launch for launch in told if not launch.assumed]
     return tuple((here if certain else by_sizes or here) or told)
+
+
+def _by_sizes(launch: LaunchConfig) -> bool:
+    return launch.source is LaunchSource.SIZES
