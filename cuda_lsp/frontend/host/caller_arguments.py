@@ -75,12 +75,10 @@ def _calls(functions: HostFunctions, pointers: HostPointers, function: HostFunct
     """Those of a function that others make, with as many arguments as it takes."""
     direct = functions.calls(function.name, member=True)
     every = itertools.chain(direct, indirect_calls(pointers.text, functions, function))
-    least = len(function.parameters) - 1 if function.has_pack else None
     for call in itertools.islice(every, _MOST_CALLS):
-        count = len(call.arguments)
-        takes = function.takes(count) if least is None else count >= least
         declares = call.begin <= function.closing < call.end
         calls_itself = function.body <= call.begin <= function.end
+        takes = function.takes_in_all(len(call.arguments))
         if takes and not (call.explicit or declares or calls_itself):
             yield call
 

@@ -113,8 +113,7 @@ class Elsewhere:
         object, field = parts[1] or "", parts[3]
         kept = itertools.islice(self._by_field.get(field, ()), _MOST_VALUES)
         numbered = (_of_indices(store, _INDEX.findall(name)) for store in kept)
-        stores = (s for s in numbered if s is not None and self._may_be(s, field, object, around))
-        stores = list(stores)
+        stores = [s for s in numbered if s is not None and self._may_be(s, field, object, around)]
         told = [self._told(s, object, parts[2] or "") for s in stores]
         moved = f" + {MOVED}" if self._moves(field) else ""
         values = list(dict.fromkeys(f"{value}{moved}" for value in told if value != name))

@@ -17,11 +17,9 @@ _MADE = re.compile(rf"\A(?:({_NAME})\s?(?:<[^<>{{}}]*>\s?)?)?\{{(.*)\}}\Z", re.S
 _DESIGNATED = re.compile(rf"\A\s?\.\s?({_NAME})\s?=\s?(.+)\Z", re.S)
 _BEFORE = re.compile(r"(?:\A|[{(,=])\s?\Z")
 _BEHIND = re.compile(r"\s?(?:[-+,)}]|\Z)")
+_FIELD = re.compile(rf"\A(?:(.*)(?:\.|->))?({_NAME})\Z", re.S)
 PLAIN = re.compile(r"\A[\w.]+(?:->\w+)*\Z")
 """A variable, or a field of one."""
-
-
-_FIELD = re.compile(rf"\A(?:(.*)(?:\.|->))?({_NAME})\Z", re.S)
 
 
 def field_of(place: str) -> tuple[str, str]:

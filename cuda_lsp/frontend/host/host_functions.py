@@ -84,6 +84,10 @@ class HostFunction:
         least, most = _range(self)
         return least <= count <= most
 
+    def takes_in_all(self, count: int) -> bool:
+        """The same, where what a pack is given is counted one by one."""
+        return count >= len(self.parameters) - 1 if self.has_pack else self.takes(count)
+
 
 def _range(function: HostFunction) -> tuple[int, int]:
     return sum(not default for _, default in function.parameters), len(function.parameters)

@@ -452,22 +452,16 @@ class HostPointers:
 
     def is_field_of(self, place: str, at: int, store: Filled) -> bool:
         """Whether a field that a function names may be the one that a call stores to: of that class."""
-        (object, field), (other, stored), function = (
-            field_of(place),
-            field_of(store.target),
-            self._functions.around(at),
-        )
+        (object, field), (other, stored) = field_of(place), field_of(store.target)
+        function = self._functions.around(at)
         if field != stored or function is None:
             return False
         if object in ("", "this"):
             owner = self._called.classes.of(function)
             return owner is not None and owner.name == store.owner
-        owners = (
-            [store.owner]
-            if store.owner
-            else [c for c in self._called.classes.named if self._called.is_of(other, c)]
-        )
-        return any(self._called.is_of(object, owner) for owner in owners)
+        is_of = self._called.is_of
+        owners = [store.owner] if store.owner else [c for c in self._called.classes.named if is_of(other, c)]
+        return any(is_of(object, owner) for owner in owners)
 
     def body_of(self, function: HostFunction) -> str:
         """The text of a function."""

@@ -24,7 +24,7 @@ _LONGEST_HEAD = 400
 def indirect_calls(text: HostText, functions: HostFunctions, function: HostFunction) -> Iterator[Call]:
     """The calls of a function by who holds it, or is handed it, with arguments that it takes."""
     every = _indirect_calls(text, functions, function.name)
-    return (call for call in every if function.takes(len(call.arguments)) or function.has_pack)
+    return (call for call in every if function.takes_in_all(len(call.arguments)))
 
 
 def _indirect_calls(text: HostText, functions: HostFunctions, name: str) -> Iterator[Call]:

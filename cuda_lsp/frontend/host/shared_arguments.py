@@ -210,10 +210,12 @@ def _cut_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]
 
 def _told_alike(several: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, int]]:
     """Those of which the one place that they may be in, as far as anything tells, is in one buffer."""
-    parts = {at: [parts_of_pointer(c) for c in chosen if c] for at, chosen in several.items()}
-    told = {
-        at: part[0] for at, (part, *others) in ((a, p) for a, p in parts.items() if p) if part and not others
-    }
+    told: dict[int, str] = {}
+    for position, chosen in several.items():
+        known = [choice for choice in chosen if choice]
+        part = parts_of_pointer(known[0]) if len(known) == 1 else None
+        if part is not None:
+            told[position] = part[0]
     for (first, here), (position, there) in itertools.combinations(sorted(told.items()), 2):
         if here == there:
             yield position, first
