@@ -9,22 +9,25 @@ launches in other editor buffers are not seen.
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from attrs import define, field, frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend.host.caller_arguments import HandingOn
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.defined_kernels import defined_kernels
+from cuda_lsp.frontend.host.handed_twice import hands_on_twice
 from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros, may_launch_kernel
+from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
+from cuda_lsp.frontend.host.launches import handed_on, may_launch, may_launch_by_macros, may_launch_kernel
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -37,6 +40,7 @@ _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 5
+_BODY = r"(?<!\w){name}\s*\((?:[^(){{}};]|\([^(){{}};]*\)){{0,1000}}\)\s*(?:const\s*)?(?:noexcept\s*)?\{{"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 
@@ -124,12 +128,29 @@ class Workspace:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         now = _Now()
         with self._lock:
-            for ring in _rings(path):
+            for ring in _rings(path) if wanted else ():
                 here = self._sites(_Ring(ring, now), path, wanted - set(found), now)
                 found.update(here)
                 if wanted <= set(found):
                     break
         return found
+
+    def handed_on(self, path: Path, launched: Iterable[tuple[Path, str]]) -> tuple[Called, ...]:
+        """Launches of kernels (where, and which) as files around ``path`` call what launches them.
+
+        Those alone to which a call hands one buffer twice.
+        """
+        by_file: dict[Path, set[str]] = {}
+        for file, kernel in launched:
+            by_file.setdefault(file, set()).add(kernel)
+        with self._lock:
+            now = _Now()
+            ring = _Ring(_everywhere(path) if by_file else [], now)
+            every = (
+                handed_on(now.calling(file, text_of(file)), kernels, ring.handing_on_twice(file))
+                for file, kernels in by_file.items()
+            )
+            return tuple(itertools.chain.from_iterable(every))
 
     def _sites(
         self, ring: _Ring, path: Path, wanted: set[str], now: _Now
@@ -191,6 +212,24 @@ class _Ring:
             found = (self._now.calling(path, text) for path, text in texts if called.search(text))
             self._calling[name] = tuple(found)
         return self._calling[name]
+
+    def handing_on_twice(self, defined: Path) -> HandingOn:
+        """Those that may give a function one thing twice; it is ``defined`` nearest to them."""
+
+        @cache
+        def found(name: str, positions: tuple[int, ...]) -> tuple[HostFile, ...]:
+            texts = {path: text for path, text in self._texts.items() if path != defined and name in text}
+            calling = {path: text for path, text in texts.items() if hands_on_twice(text, name, positions)}
+            defines = re.compile(_BODY.format(name=re.escape(name)))
+            others = [path for path, text in texts.items() if defines.search(text)] if calling else []
+
+            def nearer(caller: Path) -> bool:
+                own = in_common(defined.parts, caller.parts)
+                return any(in_common(other.parts, caller.parts) > own for other in others)
+
+            return tuple(self._now.calling(path, text) for path, text in calling.items() if not nearer(path))
+
+        return lambda function, positions: found(function.name, tuple(positions))
 
 
 def text_of(file: Path) -> str:
@@ -254,17 +293,31 @@ def _rings(path: Path) -> Iterator[list[Path]]:
 
     Parents are looked at only inside a project: below its root, or a folder that a build file marks.
     """
+    folders = _folders_around(path)
+    yield from [list(_files(folder, folders=1)) for folder in folders[:1]]
+    for ring in folders:
+        yield list(_files(ring, folders=_MOST_FOLDERS))
+
+
+def _everywhere(path: Path) -> list[Path]:
+    """The files of the last ring, those of the first one before others."""
+    folders = _folders_around(path)
+    nearest = (file for folder in folders[:1] for file in _files(folder, folders=1))
+    furthest = (file for folder in folders[-1:] for file in _files(folder, folders=_MOST_FOLDERS))
+    return list(dict.fromkeys((*nearest, *furthest)))
+
+
+def _folders_around(path: Path) -> list[Path]:
+    """The folder of a file and those around it that are of its project."""
     if not files.is_regular(path):  # a text that was never saved has no neighbours
-        return
+        return []
     folder = path.parent
-    yield list(_files(folder, folders=1))
     around = [folder, *folder.parents][: _MOST_PARENTS + 1]
     marked = (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS))
     project, root = next(marked, 0), project_root(path)
     depth = len(folder.absolute().parts) - len(root.parts) if root is not None else 0
     project = max(project, depth if depth < len(around) else 0)
-    for ring in around[: project + 1]:
-        yield list(_files(ring, folders=_MOST_FOLDERS))
+    return around[: project + 1]
 
 
 def _files(folder: Path, *, folders: int) -> Iterator[Path]:
