@@ -438,17 +438,19 @@ class Analyzer:
         return places <= {None, *(site.site for site in translation.launch_sites)}
 
     def _look_around(self, path: Path, document: Document, text: str) -> None:
-        """Learn what other files tell: launches of kernels that this one does not launch, and buffers that
-        they hand on to those that are launched here. At once, or soon when in a hurry."""
+        """Learn what other files tell: where they launch kernels of this one, and what buffers they hand on.
+
+        At once, or soon when in a hurry.
+        """
         translation = document.translation
-        here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
-        launched = {site.kernel for site in here if site.block is not None}
-        names = frozenset(k.base_name for k in translation.kernels()) - launched
+        names = frozenset(k.base_name for k in translation.kernels())
         handed_on = translation.handing_on()
         if names <= document.searched and handed_on <= document.handed_on:
             return
         document.searched |= names
         document.handed_on |= handed_on
+        here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
+        document.launched |= {site.kernel for site in here if site.block is not None} & names
         if not self._quick:
             translation.outside, translation.called = self._found_around(path, document)
             document.handed_on |= translation.handing_on()
@@ -461,10 +463,14 @@ class Analyzer:
 
     def _found_around(self, path: Path, document: Document) -> tuple[_Elsewhere, tuple[Called, ...]]:
         """Launches in other files, by kernel; launches that callers in other files hand one buffer twice."""
-        found = self._workspace.launches(path, document.searched)
+        around = self._workspace.neighbours(path)
+        found = {
+            **self._workspace.launches(path, document.searched - document.launched),
+            **self._workspace.launched_too(path, document.launched, around),
+        }
         beside = ((s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on)
         handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
-        return found, self._workspace.handed_on(path, document.handed_on | handed_on)
+        return found, self._workspace.handed_on(document.handed_on | handed_on, around)
 
     def _search(self) -> None:
         while (wanted := self._searches.get()) is not None:

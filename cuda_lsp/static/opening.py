@@ -36,6 +36,7 @@ class Document:
     version: int | None = None
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
     searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
+    launched: frozenset[str] = frozenset()  # those of them that are launched here, or in the unit
     handed_on: frozenset[tuple[Path, str]] = frozenset()  # launches (where, of what) whose callers were
     last_good: dict[str, list[str]] = field(factory=dict[str, list[str]])
     """Kernel name → keys of its instances in their last text that clang could read."""

@@ -129,14 +129,38 @@ class Workspace:
         now = _Now()
         with self._lock:
             for ring in _rings(path) if wanted else ():
-                here = self._sites(_Ring(ring, now), path, wanted - set(found), now)
+                here = self._sites(Neighbours(ring, now), path, wanted - set(found))
                 found.update(here)
                 if wanted <= set(found):
                     break
         return found
 
-    def handed_on(self, path: Path, launched: Iterable[tuple[Path, str]]) -> tuple[Called, ...]:
-        """Launches of kernels (where, and which) as files around ``path`` call what launches them.
+    def neighbours(self, path: Path) -> Neighbours:
+        """The files around a path, as they are now."""
+        return Neighbours(_everywhere(path), _Now())
+
+    def launched_too(
+        self, path: Path, kernels: Set[str], around: Neighbours
+    ) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Sites in other files for kernels that ``path`` defines and launches, or its unit does.
+
+        Of files that see these: others launch kernels of their own that are called alike.
+        """
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        with self._lock:
+            for file in around.naming(kernels) if kernels else ():
+                known = self._read(file) if file != path else None
+                named = {k for k in kernels if known.may_launch(k)} if known is not None else set[str]()
+                if known is None or not named:
+                    continue
+                code = around.now.code(file, known.text)
+                seen = {k for k in named if not known.defines(k) and code.sees(known.text, path, k)}
+                for site in self._launching(file, known, around, seen):
+                    found[site.kernel] = (*found.get(site.kernel, ()), site)
+        return found
+
+    def handed_on(self, launched: Iterable[tuple[Path, str]], around: Neighbours) -> tuple[Called, ...]:
+        """Launches of kernels (where, and which) as files ``around`` call what launches them.
 
         Those alone to which a call hands one buffer twice.
         """
@@ -144,32 +168,33 @@ class Workspace:
         for file, kernel in launched:
             by_file.setdefault(file, set()).add(kernel)
         with self._lock:
-            now = _Now()
-            ring = _Ring(_everywhere(path) if by_file else [], now)
             every = (
-                handed_on(now.calling(file, text_of(file)), kernels, ring.handing_on_twice(file))
+                handed_on(around.now.calling(file, text_of(file)), kernels, around.handing_on_twice(file))
                 for file, kernels in by_file.items()
             )
             return tuple(itertools.chain.from_iterable(every))
 
-    def _sites(
-        self, ring: _Ring, path: Path, wanted: set[str], now: _Now
-    ) -> dict[str, tuple[LaunchSite, ...]]:
+    def _sites(self, ring: Neighbours, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring.paths:
             known = self._read(file)
             kernels = {k for k in wanted if known.may_launch(k)} if known is not None else set[str]()
             if known is None or not kernels:
                 continue
-            here = _alone(file, known, kernels, now)
-            if any(site.block is None for site in here):
-                here = _as_called(file, known, ring, kernels, now)
+            here = self._launching(file, known, ring, kernels)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
                 if file == path or self._is_of(site.kernel, path, file, ring.paths):
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
+
+    def _launching(
+        self, file: Path, known: _File, ring: Neighbours, kernels: Set[str]
+    ) -> Sequence[LaunchSite]:
+        """A file's launches of some kernels; where it does not tell their blocks, as others call it."""
+        here = _alone(file, known, kernels, ring.now) if kernels else ()
+        return _as_called(file, known, ring, kernels) if any(s.block is None for s in here) else here
 
     def _is_of(self, kernel: str, path: Path, launching: Path, ring: Sequence[Path]) -> bool:
         """Whether no other file that defines a kernel of this name is nearer to the one that launches it."""
@@ -192,24 +217,28 @@ class Workspace:
         return known
 
 
-class _Ring:
-    """Files around a kernel, while its launches are looked for."""
+class Neighbours:
+    """Files around a kernel, while its launches are looked for; what they say is read once."""
 
     def __init__(self, paths: Sequence[Path], now: _Now) -> None:
         self.paths = paths
-        self._now = now
+        self.now = now
         self._calling: dict[str, tuple[HostFile, ...]] = {}
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
         return {path: text_of(path) for path in self.paths}
 
+    def naming(self, words: Set[str]) -> Sequence[Path]:
+        """Those whose texts hold one of some words."""
+        return [path for path, text in self._texts.items() if any(word in text for word in words)]
+
     def calling(self, name: str) -> tuple[HostFile, ...]:
         """Those that may call a function."""
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
             texts = ((path, text) for path, text in self._texts.items() if name in text)
-            found = (self._now.calling(path, text) for path, text in texts if called.search(text))
+            found = (self.now.calling(path, text) for path, text in texts if called.search(text))
             self._calling[name] = tuple(found)
         return self._calling[name]
 
@@ -227,7 +256,7 @@ class _Ring:
                 own = in_common(defined.parts, caller.parts)
                 return any(in_common(other.parts, caller.parts) > own for other in others)
 
-            return tuple(self._now.calling(path, text) for path, text in calling.items() if not nearer(path))
+            return tuple(self.now.calling(path, text) for path, text in calling.items() if not nearer(path))
 
         return lambda function, positions: found(function.name, tuple(positions))
 
@@ -250,7 +279,7 @@ def _alone(file: Path, known: _File, kernels: Set[str], now: _Now) -> Sequence[L
     return [site for kernel in sorted(kernels) for site in known.sites[kernel]]
 
 
-def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _Now) -> Sequence[LaunchSite]:
+def _as_called(file: Path, known: _File, ring: Neighbours, kernels: Set[str]) -> Sequence[LaunchSite]:
     """A file's launches of some kernels, where other files of the ring call what launches them.
 
     They are found again only where others call than did in a smaller ring.
@@ -259,10 +288,10 @@ def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _N
     def callers(name: str) -> Sequence[HostFile]:
         return [other for other in ring.calling(name) if other.path != file]
 
-    before = now.found.setdefault(file, [])
+    before = ring.now.found.setdefault(file, [])
     found = next((f for f in before if kernels <= f.kernels and f.holds(callers)), None)
     if found is None:
-        found = _found(now.code(file, known.text), known, kernels, callers)
+        found = _found(ring.now.code(file, known.text), known, kernels, callers)
         before.append(found)
     return found.of(kernels)
 
