@@ -17,7 +17,7 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.base_classes import field_offset, hides_bases, offset_in
 from cuda_lsp.frontend.lowering.build import cast, element, offset_by, select
 from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     PLACE_TYPES,
@@ -302,7 +302,7 @@ def _member(low: Lowering, node: Node) -> Place:
     if declaration is not None and declaration.kind in (K.VAR, K.ENUM_CONSTANT):
         return variable(low, declaration, node)
     if declaration is None or declaration.kind != K.FIELD:
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not tell which member it is", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not tell which member it is", node)
     if bases:
         base = bases[0]
         inner = strip(base)
@@ -360,7 +360,7 @@ def _named(low: Lowering, node: Node) -> Place:
             return place(low, inner[-1])
         if declaration is not None and info.kind == "function":
             return StaticPlace(info, FunctionValue(declaration))
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not tell what it names", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not tell what it names", node)
     return variable(low, declaration, node)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuda_lsp.ir.program import STRETCH, Array
+from cuda_lsp.ir.program import STRETCH, Array, Incomplete
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
@@ -293,6 +293,14 @@ def bank_conflict(
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
     return message
+
+
+def incomplete(statement: Incomplete) -> str:
+    """What was not translated, why, and what to do; a reason that is too long is cut behind its beginning."""
+    begins, ends = f"{statement.said}: ", f"; {statement.step.value}"
+    room = LONGEST - len(begins) - len(ends)
+    why = statement.reason if len(statement.reason) <= room else f"{statement.reason[: room - 1]}…"
+    return f"{begins}{why}{ends}"
 
 
 # ------------------------------------------------------------------------- conditions and doubts
