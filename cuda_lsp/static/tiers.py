@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import accepts
-from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.program import Kernel, Var
 from cuda_lsp.model import (
     RACES,
     Code,
@@ -32,6 +32,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.deadline import passed
 from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
@@ -403,9 +404,21 @@ def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
             sorted(values, key=lambda each: each[0] not in divisors)
         )  # told if there is room for one
         return finding.needing(Example(values, sampled=True)) if values else finding
+    example = _deciding(example, finding, kernel)
     if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     return finding.needing(example) if finding.status is Status.PROVED else finding
+
+
+def _deciding(example: Example, finding: Diagnosis, kernel: Kernel) -> Example:
+    """The example without the arguments that nothing at the finding's places comes from."""
+    flow = data_flow(kernel)
+    sites = (finding.site, *(related.site for related in finding.related))
+    accesses = [access for site in sites for access in flow.at(site.range)]
+    sources = flow.through_memory(frozenset(x for a in accesses for x in (*a.address, *a.guard)))
+    names = {x.name for x in sources if isinstance(x, Var)}
+    values = tuple(each for each in example.values if each[0] in names)
+    return evolve(example, values=values) if values else example
 
 
 def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:

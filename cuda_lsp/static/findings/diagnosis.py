@@ -90,8 +90,9 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch
-        )
+            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch,
+            shown=None if self.witness is None else self.witness.values,
+        )  # fmt: skip
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
 

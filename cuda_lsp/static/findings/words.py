@@ -22,12 +22,19 @@ _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
-_SAMPLES = re.compile(r"(?<=\(for example when )[^()]*(?=\))")
+_SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
-    re.compile(r"; its lanes are \d+ bytes apart(?= \(for)"),
-    re.compile(r" \(for example when [^()]*\)"),
+    re.compile(r"; its lanes are \d+ bytes apart(?= \((?:for|as))"),
+    re.compile(r" \((?:for example|as) when [^()]*\)"),
 )
+_TIGHTER = (
+    (re.compile(r": (?:one thread|two threads) (?:reads?|writes?) it(?: while another (?:reads|writes) it)?;"
+                r" whether they meet"), "; whether two threads meet"),
+    (re.compile(r"(?<=contents of )(`[^`]+`) and `[^`]+` and others"), r"\1 and others"),
+    (re.compile(r"\(depends on the launch: (?=blocks of)"), "("),
+)  # fmt: skip
+"""The same in fewer words."""
 """What goes last of what is told beside the story."""
 _SHOWN = 4  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
@@ -141,12 +148,26 @@ def race(
 ) -> str:  # fmt: skip
     """``RAW race on s[1]: thread 0 reads s[(id + 1) % nt] while thread 1 writes s[id]; …``."""
     when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
+    first, found, block = threads[0].partition(" of block ")
+    if found and threads[1].endswith(f"{found}{block}"):  # one block, which is told once
+        threads = (first, threads[1])
     if actions[0] == actions[1]:
         together = _SINGULAR.sub(r"\1", actions[0], count=1)
         story = f"{threads[0]} and {threads[1]} both {together}{when}"
+    elif (text := _same_text(actions)) is not None:
+        verbs = [action.removesuffix(f" {text}") for action in actions]
+        story = f"{threads[0]} {verbs[0]} and {threads[1]} {verbs[1]} {text}{when}"
     else:
         story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
     return f"{kind.value} race on {where}: {story}; {remedy}"
+
+
+def _same_text(actions: tuple[str, str]) -> str | None:
+    """The expression that both are about, which is told once; None: there are two, or none."""
+    texts = [action.partition(" ")[2] for action in actions]
+    verbs = [action.partition(" ")[0] for action in actions]
+    plain = texts[0] == texts[1] not in ("", "it") and {*verbs} <= {"reads", "writes"}
+    return texts[0] if plain else None
 
 
 def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
@@ -173,16 +194,22 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         shortened = _cut_in_middle(message, texts, width)
     unnamed = _SECOND_NAME.sub(r" on \1:", message)
     deeds = re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
-    for brief, width in ((False, _WIDTHS[-1]), (True, _WIDTHS[-1]), (True, 0)):
+    narrow = _WIDTHS[-1]
+    for brief, tight, width in ((False, False, narrow), (True, False, narrow), (True, True, narrow),
+                                (True, False, 0), (True, True, 0)):  # fmt: skip
         if len(shortened) <= LONGEST:
             return shortened
         shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(_to_it, unnamed)
         for long, short in _BRIEFLY.items() if brief else ():
             shortened = shortened.replace(long, short)
+        for long, short in _TIGHTER if tight else ():
+            shortened = long.sub(short, shortened)
+    shortened = _as_when(shortened, r"\(for example")
     shortened = _SAMPLES.sub(lambda told: _fewer(told[0], LONGEST - len(shortened)), shortened, count=1)
     for missing in _BRIEFLY.values():
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
+    shortened = _as_when(shortened, ", when for example")
     if len(shortened) > LONGEST:
         shortened = shortened.replace(_SECTORS, _SECTORS_BRIEFLY)
     if (fitting := _with_short_texts(shortened, texts)) is not None:
@@ -193,6 +220,14 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         if (fitting := _with_short_texts(shortened, texts)) is not None:
             return fitting
     return f"{shortened[: LONGEST - 1]}…"
+
+
+def _as_when(message: str, long: str) -> str:
+    """The message with fewer words before an example, where it fits then."""
+    shorter = re.sub(
+        rf"{long}(?= when | `)", lambda told: "(as" if told[0][0] == "(" else ", as when", message
+    )
+    return shorter if len(message) > LONGEST >= len(shorter) else message
 
 
 def _with_short_texts(message: str, texts: Sequence[str]) -> str | None:
@@ -267,6 +302,12 @@ def remedy(
     return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
 
 
+def accessed(site: Site, array: str) -> str:
+    """The expression, and the array where that names another one, as in functions."""
+    place = site.text or "this access"
+    return place if re.search(rf"\b{re.escape(array)}\b", place) else f"{place} (in {array})"
+
+
 WRAPPED = "the 32-bit index wraps"
 GUESSED = "harmless: the compare-and-swap checks what was read"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
@@ -286,10 +327,7 @@ def bank_conflict(
         one, other = sharing
         who = f"lanes {one.lane} and {other.lane} share" if one.lane != other.lane else f"lane {one.lane} has"
         cost += f"; {who} bank {one.bank}, {abs(other.word - one.word)} words apart"
-    place = site.text or "this access"
-    if not re.search(rf"\b{re.escape(array)}\b", place):
-        place += f" (in {array})"
-    message = f"{report.ways}-way bank conflict: {place} {cost}"
+    message = f"{report.ways}-way bank conflict: {accessed(site, array)} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
     return message
@@ -306,16 +344,22 @@ def incomplete(statement: Incomplete) -> str:
 # ------------------------------------------------------------------------- conditions and doubts
 
 
-def conditions(all_: Conditions, block: Dim3 | None = None) -> str:
-    """All of them, as one clause after *when*; ``block``: that of the launch."""
-    return " and ".join(_condition(condition, block) for condition in all_)
+def conditions(all_: Conditions, block: Dim3 | None = None, shown: Mapping[str, int] | None = None) -> str:
+    """All of them, as one clause after *when*; ``block``: that of the launch.
+
+    ``shown``: the values under which the threads were seen that are told of, where these are.
+    """
+    return " and ".join(_condition(condition, block, shown or {}) for condition in all_)
 
 
-def _condition(condition: Condition, block: Dim3 | None = None) -> str:
+def _condition(
+    condition: Condition, block: Dim3 | None = None, shown: Mapping[str, int] | None = None
+) -> str:
     match condition:
         case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
-            return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value)
+            seen = "" if isinstance(other, str) else _beyond(sign, other, (shown or {}).get(parameter))
+            return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value) + seen
         case c.SomeValues(parameters):
             return f"{_names(parameters)} {'takes' if len(parameters) == 1 else 'take'} certain values"
         case c.Example(values, sampled):
@@ -338,6 +382,14 @@ def _condition(condition: Condition, block: Dim3 | None = None) -> str:
             return f"sizes make blocks of {dimensions(block)} threads"
         case c.Needs():
             return condition.value
+
+
+_NEXT = {">": 1, ">=": 0, "<": -1, "<=": 0, "==": 0, "!=": 1}
+
+
+def _beyond(sign: str, limit: int, seen: int | None) -> str:
+    """`` (here 33)``: the value that two threads need who are not seen at the limit itself."""
+    return "" if seen is None or seen == limit + _NEXT.get(sign, 0) else f" (here {seen})"
 
 
 def dimensions(block: Dim3) -> str:
@@ -389,14 +441,23 @@ _OF_THE_LAUNCH = {
 
 
 def ending(
-    needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool, launch: LaunchConfig | None
+    needed: Conditions,
+    of: Doubt | None,
+    *,
+    race: bool,
+    met: bool,
+    same: bool,
+    launch: LaunchConfig | None,
+    shown: Mapping[str, int] | None = None,
 ) -> str:
     """What a message says of conditions and doubts after its story.
 
-    ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value.
+    ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value;
+    ``shown``: the arguments under which they were seen.
     """
     if race and not met:
-        return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
+        alike = _SAME if same else ""
+        return f"{alike}; whether they meet depends on {'data' if of is None else doubt(of)}"
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
     alike = _SAME if same else ""
@@ -413,13 +474,14 @@ def ending(
         depends = f"; blocks of {dimensions(launch.block)} are assumed"
     if isinstance(of, c.OnData):
         return depends + alike
-    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed, block) + depends
+    conditional = of.conditions if isinstance(of, c.Unconfirmed) else needed
+    return alike + _when(conditional, block, shown) + depends
 
 
-def _when(needed: Conditions, block: Dim3 | None) -> str:
+def _when(needed: Conditions, block: Dim3 | None, shown: Mapping[str, int] | None) -> str:
     if not needed:
         return ""
-    text = conditions(needed, block)
+    text = conditions(needed, block, shown)
     return (
         f" (for example when {text})"
         if isinstance(needed[0], c.Example) and needed[0].sampled

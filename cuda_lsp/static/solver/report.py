@@ -168,15 +168,40 @@ def _named_arguments(p: Problem, query: Query) -> str:
 
 
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
-    """The unknown value that the pair's formula mentions; of its addresses, if these have one."""
-    for part in itertools.chain(*(t.subterms(each) for each in (*p.offsets, p.formula))):
-        if part.op not in (Op.APPLY, Op.TEST):
-            continue
-        name = base_name(part.args[0])
-        if name in query.summary.facts:
-            continue  # a loop's exit: defined
-        return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
-    return None
+    """The unknown value that the pair's formula mentions; of its addresses, if these have one.
+
+    Where only conditions have one, the arguments that the addresses are made of have a part in it, too.
+    """
+    if (name := _unknown_in(p.offsets, query)) is not None:
+        return _unknown(name, p, query, guards=False)
+    if (name := _unknown_in((p.formula,), query)) is None:
+        return None
+    found = _unknown(name, p, query, guards=True)
+    of_addresses = any(query.parameters(offset) for offset in p.offsets)
+    return c.OnData(f"{_named_arguments(p, query)} and {found.what}") if of_addresses else found
+
+
+def _unknown_in(parts: Sequence[Term], query: Query) -> str | None:
+    """The first value in these terms that stands for what nobody knows; a loop's exit is defined."""
+    names = (
+        base_name(part.args[0])
+        for part in itertools.chain(*map(t.subterms, parts))
+        if part.op in (Op.APPLY, Op.TEST)
+    )
+    return next((name for name in names if name not in query.summary.facts), None)
+
+
+def _unknown(name: str, p: Problem, query: Query, *, guards: bool) -> c.OnData:
+    """What a value stands for; of a variable that a loop changes, the arrays that it is made of."""
+    if (var := query.summary.changed.get(name)) is not None:
+        flow = data_flow(query.kernel)
+        places = [x for access in (p.pair.first, p.pair.second) for x in flow.at(access.site.range)]
+        sources = frozenset(s for x in places for s in (x.guard if guards else x.address))
+        if made_of := flow.arrays_in(sources):
+            read = flow.read_for(var)
+            ordered = sorted(made_of, key=lambda array: (array not in read, array.id))
+            return c.contents_of([array.name for array in ordered])
+    return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
 
 
 # --------------------------------------------------------------------------------------- diagnosis
