@@ -46,9 +46,9 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Access, Budget, Trace
 from cuda_lsp.static.execution.values import Data
+from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
-from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.alike import not_looked_at
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
@@ -118,7 +118,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:
-        reasons = (doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
+        reasons = (words.doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
     reasons = tuple(dict.fromkeys(reasons))
     divergence = _divergence(findings.values())
     incomplete = (*incomplete_reasons(kernel), *divergence)
@@ -178,8 +178,8 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     trace = runs.of(launch)
     if trace.excluded:
         told_limits = tuple(limit_findings(kernel, launch, runs.settings.gpu))
-        reason = f"the kernel's assertions end this launch: {trace.excluded}"
-        return _Look(launch, told_limits, (reason,), frozenset(), False, (), False, excluded=True)
+        why = f"the kernel's assertions end this launch: {trace.excluded}; {words.TELL_THE_LAUNCH}"
+        return _Look(launch, told_limits, (why,), frozenset(), False, (), False, excluded=True)
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
@@ -192,7 +192,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     found = claimed(kernel, launch, runs.settings.gpu, found)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
     open_reasons = [
-        f.reason or doubt(Open.ENUMERATION)
+        f.open_reason or words.reason(Open.ENUMERATION)
         for f in doubts
         if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE
     ]
@@ -213,7 +213,11 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
             *examples,
             *limit_findings(kernel, launch, runs.settings.gpu),
         ),
-        reasons=(*trace.undecided, *(() if trace.whole else (doubt(Open.OTHER_BLOCKS),)), *open_reasons),
+        reasons=(
+            *trace.undecided,
+            *(() if trace.whole else (words.reason(Open.OTHER_BLOCKS),)),
+            *open_reasons,
+        ),
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,

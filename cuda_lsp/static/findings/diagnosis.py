@@ -5,6 +5,7 @@ The tiers merge, demote and condition diagnoses by what they hold; ``Diagnosis.f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from attrs import evolve, frozen
@@ -35,6 +36,7 @@ from cuda_lsp.static.findings.conditions import (
     Conditions,
     Doubt,
     Needs,
+    Undecided,
     along_an_axis,
     parameters_of,
 )
@@ -115,6 +117,16 @@ class Diagnosis:
         return None if self.doubt is None else words.doubt(self.doubt)
 
     @property
+    def open_reason(self) -> str | None:
+        """Why a kernel that it is left open in is undecided: where, on what it hangs, what to do."""
+        if self.doubt is None:
+            return None
+        places = dict.fromkeys((*(r.site.range for r in self.related[:1]), self.site.range))
+        lines = tuple(place.start.line for place in places)
+        pair = Undecided(self.array, lines, self.doubt) if self.array is not None else None
+        return words.reason(self.doubt) if pair is None else words.undecided(pair)
+
+    @property
     def for_every_argument(self) -> bool:
         """Nothing but a launch, or template arguments, like those assumed is needed."""
         return self.status is Status.PROVED or (
@@ -137,6 +149,15 @@ class Diagnosis:
             severity=severity, array=self.array, guessed=self.guessed,
             parted=self.parted,
         )  # fmt: skip
+
+
+def open_reasons(findings: Iterable[Diagnosis]) -> list[str]:
+    """What leaves findings open, each doubt once: where else it has a part they say themselves."""
+    told: dict[Doubt | None, str] = {}
+    for finding in findings:
+        if (why := finding.open_reason) is not None:
+            told.setdefault(finding.doubt, why)
+    return list(told.values())
 
 
 class Deed(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuda_lsp.ir.program import STRETCH, Array, Incomplete
+from cuda_lsp.ir.program import STRETCH, Array, Incomplete, NextStep
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
@@ -430,7 +430,38 @@ def doubt(of: Doubt) -> str:
 def undecided(pair: c.Undecided) -> str:
     """A reason of a kernel's verdict."""
     lines = f"line{'s' if len(pair.lines) > 1 else ''} {' and '.join(map(str, pair.lines))}"
-    return f"`{pair.array}` ({lines}): {doubt(pair.why)}"
+    return f"`{pair.array}` ({lines}): {reason(pair.why)}"
+
+
+def reason(of: Doubt) -> str:
+    """A reason of a kernel's verdict: what is in doubt, and what to do about it."""
+    step = _step(of)
+    return f"{doubt(of)}; {step}" if step else doubt(of)
+
+
+TELL_THE_LAUNCH = "`// cuda-lsp: launch` would tell"
+
+
+def _step(of: Doubt) -> str:
+    match of:
+        case c.Uneven() | c.Untiled() | c.Unconfirmed() | Open.ARGUMENTS:
+            return "an `assert` or `// cuda-lsp: assume` would tell"
+        case Open.TEMPLATE | Open.LAUNCH_AND_TEMPLATE:
+            return "a launch in the file would tell"
+        case Open() if of in _OF_A_LAUNCH:
+            return TELL_THE_LAUNCH
+        case c.OnData() | c.Unordered() | c.Repeated() | c.Overfull() | Open.POINTERS:
+            return NextStep.PROGRAM.value
+        case Open.BACKGROUND | Open.BROKEN:
+            return ""
+        case _:
+            return NextStep.RUN.value
+
+
+_OF_A_LAUNCH = (
+    Open.LAUNCH, Open.LAUNCH_ASSUMED, Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_ARGUMENTS, Open.BLOCKS_ASSUMED,
+    Open.BLOCKS_UNKNOWN, Open.OTHER_BLOCKS,
+)  # fmt: skip
 
 
 _OF_THE_LAUNCH = {
