@@ -121,3 +121,18 @@ def test_a_possible_race_of_long_names_is_not_cut_off():
 def test_a_possible_race_of_one_value_says_so():
     ending = words.ending((), None, race=True, met=False, same=True, launch=None)
     assert ending == " (both write the same value); whether they meet depends on data"
+
+
+def test_what_a_threads_own_array_is_made_of_is_named_and_not_its_contents():
+    text = """
+    __global__ void sliced(char* all, int pitch, int slice, int3 axis, int fixed, int w) {
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y, at[3];
+        at[axis.x] = x; at[axis.y] = y; at[axis.z] = fixed;
+        if (x < w) all[at[2] * slice + at[1] * pitch + at[0]] = x;
+    }
+    void run(char* all, int p, int s, int3 axis, int f, int w) {
+        sliced<<<dim3((w + 31) / 32, 4), dim3(32, 4)>>>(all, p, s, axis, f, w);
+    }
+    """
+    reasons = [f.reason or "" for f in found(text)]
+    assert reasons and all("`axis." in reason and "contents" not in reason for reason in reasons)

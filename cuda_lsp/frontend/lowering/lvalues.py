@@ -36,7 +36,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, Expr, If, Within
+from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, Expr, If, NextStep, Within
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
 from cuda_lsp.ir.walk import root
 from cuda_lsp.model import Space
@@ -412,7 +412,8 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
             return StaticPlace(info, Const(info.ir.wrap(int(found)), info.ir))
     alone = declaration.kind == K.BINDING and not attributes
     if info.kind == "reference" or declaration.kind == K.PARAMETER or alone:
-        raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
+        reason = "what it refers to is not known"
+        raise Untranslatable(low.ast.text(node)[:60], reason, node, NextStep.PROGRAM)
     if K.CONSTANT_ATTR in attributes:
         return _in_memory(low, declaration, info, Space.CONSTANT)
     if info.scalar and (info.const or declaration.kind == K.ENUM_CONSTANT):

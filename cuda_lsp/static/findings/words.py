@@ -33,6 +33,8 @@ _TIGHTER = (
                 r" whether they meet"), "; whether two threads meet"),
     (re.compile(r"(?<=contents of )(`[^`]+`) and `[^`]+` and others"), r"\1 and others"),
     (re.compile(r"\(depends on the launch: (?=blocks of)"), "("),
+    (re.compile(r", which is read from memory"), ""),
+    (re.compile(r" and the floating-point comparison `[^`]*`"), " and floats"),
 )  # fmt: skip
 """The same in fewer words."""
 """What goes last of what is told beside the story."""

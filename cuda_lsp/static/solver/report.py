@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Array, Axis, Var
 from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import data_flow
@@ -40,6 +40,7 @@ from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
+from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 _FAR = 4  # times a size is far above it
@@ -201,7 +202,21 @@ def _unknown(name: str, p: Problem, query: Query, *, guards: bool) -> c.OnData:
             read = flow.read_for(var)
             ordered = sorted(made_of, key=lambda array: (array not in read, array.id))
             return c.contents_of([array.name for array in ordered])
+    own = [a for a in query.kernel.arrays if a.space is Space.LOCAL and name.startswith(memory_name(a))]
+    if (made := _made_of(own, query)) is not None:
+        return made
     return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
+
+
+def _made_of(own: Sequence[Array], query: Query) -> c.OnData | None:
+    """What a thread's own array is made of, which is nothing that anybody could look up in memory."""
+    flow = data_flow(query.kernel)
+    sources = [source for array in own for source in flow.known.get(array, ())]
+    if read := flow.arrays_in(frozenset(sources)) - set(own):
+        return c.contents_of([array.name for array in sorted(read, key=lambda array: array.id)])
+    names = sorted({source.name for source in sources if isinstance(source, Var) and source.name})
+    shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
+    return c.OnData(f"the arguments {shown}") if names else None
 
 
 # --------------------------------------------------------------------------------------- diagnosis
