@@ -400,7 +400,7 @@ def _with_deciding_values(
 
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
-        named, divisors = between_lanes(kernel, finding.site)
+        named, divisors = between_lanes(kernel, finding.site, finding.launch and finding.launch.block)
         values = tuple((name, value) for name, value in example.values if name in named)
         if any(value == finding.apart for _, value in values):
             values = tuple(each for each in values if each[1] == finding.apart or each[0] in divisors)

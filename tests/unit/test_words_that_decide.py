@@ -12,8 +12,8 @@ from cuda_lsp.static.findings.conditions import Compared
 from cuda_lsp.static.findings.words import LONGEST, fitted
 
 
-def found(text: str, code: Code = Code.GLOBAL_RACE) -> list[Finding]:
-    (kernel,) = check_text(Path("k.cu"), text, Settings()).kernels
+def found(text: str, code: Code = Code.GLOBAL_RACE, budget: int = 200) -> list[Finding]:
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=budget)).kernels
     return [f for f in kernel.findings if f.code is code]
 
 
@@ -22,15 +22,14 @@ __global__ void placed(int* out, const int* sizes, const int* steps, int n, int 
     int i = blockIdx.x * blockDim.x + threadIdx.x, r = 0;
     if (i >= m) return;
     for (int k = 0; k < n; ++k) { r += i / sizes[k] * steps[k]; i %= sizes[k]; }
-    out[r] = m;
-    out[r] = threadIdx.x;
+    out[r] = i;
 }
 void run(int* o, const int* s, const int* t, int n, int m) { placed<<<m / 256 + 1, 256>>>(o, s, t, n, m); }
 """
 
 
 def test_a_place_that_a_loop_folds_up_hangs_on_the_contents_of_what_it_reads():
-    assert {f.reason for f in found(FOLDED)} == {"the contents of `sizes` and `steps`"}
+    assert {f.reason for f in found(FOLDED, budget=60)} == {"the contents of `sizes` and `steps`"}
 
 
 LISTS = """
@@ -59,7 +58,7 @@ void run(float2* d, int h, int w) { pairs<<<dim3((w + 63) / 64, (h + 15) / 16), 
 
 
 def test_threads_that_need_more_than_the_limit_say_with_which_value_they_are_seen():
-    (race,) = found(PAIRS)
+    (race,) = found(PAIRS, budget=650)
     assert race.witness is not None and f"`h` > 1 (here {race.witness.values['h']})" in race.message
     assert race.condition == "`h` > 1"
 
@@ -136,3 +135,24 @@ def test_what_a_threads_own_array_is_made_of_is_named_and_not_its_contents():
     """
     reasons = [f.reason or "" for f in found(text)]
     assert reasons and all("`axis." in reason and "contents" not in reason for reason in reasons)
+
+
+LINES = """
+struct Pixel { short red, green, blue, none; };
+__global__ void k(Pixel* all, int pitch) {
+    Pixel* at = (Pixel*)((char*)all + threadIdx.y * pitch) + threadIdx.x;
+    at->red = threadIdx.x;
+}
+void run(Pixel* all, int pitch) { k<<<1, dim3(WIDE, 4)>>>(all, pitch); }
+"""
+
+
+def test_a_pitch_is_told_where_the_lanes_of_a_warp_lie_in_several_rows():
+    (one_row,) = found(LINES.replace("WIDE", "32"), Code.UNCOALESCED_ACCESS)
+    (two_rows,) = found(LINES.replace("WIDE", "16"), Code.UNCOALESCED_ACCESS)
+    assert "pitch" not in one_row.message and "pitch" in two_rows.message
+
+
+def test_a_cost_of_an_assumed_block_names_it_beside_an_example():
+    (cost,) = found(LINES.partition("void run")[0], Code.UNCOALESCED_ACCESS)
+    assert cost.message.endswith("; blocks of 16x16 are assumed")

@@ -213,7 +213,7 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
             shortened = shortened.replace(f"; {missing}", "", 1)
     shortened = _as_when(shortened, ", when for example")
     if len(shortened) > LONGEST:
-        shortened = shortened.replace(_SECTORS, _SECTORS_BRIEFLY)
+        shortened = _as_when(shortened.replace(_SECTORS, _SECTORS_BRIEFLY), r"\(for example")
     if (fitting := _with_short_texts(shortened, texts)) is not None:
         return fitting
     shortened = _with_fewer_values(shortened)
@@ -494,6 +494,7 @@ def ending(
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
     alike = _SAME if same else ""
+    sampled = all(isinstance(n, c.Example) and n.sampled for n in needed)
     exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
     told = isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
     depends = "" if of is None or told else f" (depends on {doubt(of)})"
@@ -503,7 +504,7 @@ def ending(
     if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
         depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
         needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
-    elif of is None and not race and not needed and launch is not None and launch.assumed:
+    elif of is None and not race and sampled and launch is not None and launch.assumed:
         depends = f"; blocks of {dimensions(launch.block)} are assumed"
     if isinstance(of, c.OnData):
         return depends + alike
