@@ -117,6 +117,15 @@ def test_a_possible_race_of_long_names_is_not_cut_off():
     assert len(told) <= LONGEST and told.endswith(f"; whether two threads meet depends on {doubt}")
 
 
+def test_a_name_that_is_told_is_no_expression_to_cut():
+    story = "possible WAW race on converged_in_all_threads_of_it: two threads write converged_in_all_threads_of_it (the same value)"
+    told = fitted(
+        f"{story}; whether they meet depends on the floats of `left`", ("converged_in_all_threads_of_it",)
+    )
+    ends = "two threads write it (the same value); whether they meet depends on the floats of `left`"
+    assert told == f"possible WAW race on converged_in_all_threads_of_it: {ends}"
+
+
 def test_a_possible_race_of_one_value_says_so():
     ending = words.ending((), None, race=True, met=False, same=True, launch=None)
     assert ending == " (both write the same value); whether they meet depends on data"

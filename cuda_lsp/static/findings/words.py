@@ -20,6 +20,7 @@ LONGEST = 159
 _WIDTHS = (48, 32, 20, 12)  # of the source's expressions in messages that are too long
 _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
+_NAMED = re.compile(r" race on ([\w.]+):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
 _SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
@@ -189,13 +190,17 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     texts = sorted(set(expressions), key=len, reverse=True)
     shortened = message
     if len(shortened) > LONGEST:
-        shortened = message = message.replace(_SAME, _SAME_BRIEFLY)
+        message = message.replace(_SAME, _SAME_BRIEFLY)
+        if (named := _NAMED.search(message)) is not None and named[1] in texts:  # it is told already
+            message = _deeds([named[1]]).sub(_to_it, message)
+            texts.remove(named[1])
+        shortened = message
     for width in _WIDTHS:
         if len(shortened) <= LONGEST:
             return shortened
         shortened = _cut_in_middle(message, texts, width)
     unnamed = _SECOND_NAME.sub(r" on \1:", message)
-    deeds = re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
+    deeds = _deeds(texts)
     narrow = _WIDTHS[-1]
     for brief, tight, width in ((False, False, narrow), (True, False, narrow), (True, True, narrow),
                                 (True, False, 0), (True, True, 0)):  # fmt: skip
@@ -222,6 +227,11 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         if (fitting := _with_short_texts(shortened, texts)) is not None:
             return fitting
     return f"{shortened[: LONGEST - 1]}…"
+
+
+def _deeds(texts: Iterable[str]) -> re.Pattern[str]:
+    """What is done to one of these expressions."""
+    return re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
 
 
 def _as_when(message: str, long: str) -> str:
