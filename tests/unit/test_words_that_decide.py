@@ -118,12 +118,11 @@ def test_a_possible_race_of_long_names_is_not_cut_off():
 
 
 def test_a_name_that_is_told_is_no_expression_to_cut():
-    story = "possible WAW race on converged_in_all_threads_of_it: two threads write converged_in_all_threads_of_it (the same value)"
-    told = fitted(
-        f"{story}; whether they meet depends on the floats of `left`", ("converged_in_all_threads_of_it",)
-    )
+    name = "converged_in_all_threads_of_it"
+    story = f"possible WAW race on {name}: two threads write {name} (the same value)"
+    told = fitted(f"{story}; whether they meet depends on the floats of `left`", (name,))
     ends = "two threads write it (the same value); whether they meet depends on the floats of `left`"
-    assert told == f"possible WAW race on converged_in_all_threads_of_it: {ends}"
+    assert told == f"possible WAW race on {name}: {ends}"
 
 
 def test_a_possible_race_of_one_value_says_so():
@@ -165,3 +164,16 @@ def test_a_pitch_is_told_where_the_lanes_of_a_warp_lie_in_several_rows():
 def test_a_cost_of_an_assumed_block_names_it_beside_an_example():
     (cost,) = found(LINES.partition("void run")[0], Code.UNCOALESCED_ACCESS)
     assert cost.message.endswith("; blocks of 16x16 are assumed")
+
+
+FROM_ONE = """
+__global__ void k(float* points, const int* face, const int* place, int n) {
+    if (blockIdx.x < n) points[place[25 * (face[blockIdx.x] - 1) + threadIdx.x] - 1] = FACTOR;
+}
+void run(float* points, const int* face, const int* place, int n) { k<<<n, 25>>>(points, face, place, n); }
+"""
+
+
+def test_no_place_before_an_array_is_told_where_contents_say_which_it_is():
+    races = found(FROM_ONE.replace("FACTOR", "threadIdx.x"))
+    assert races and not any("[-" in race.message for race in races)

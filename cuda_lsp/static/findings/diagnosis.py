@@ -182,6 +182,8 @@ def race_between(
     what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet, at different
     instructions.
     """
+    if seen is not None and status is Status.POSSIBLE and min(seen.index, default=0) < 0:
+        seen = None  # contents that lead in front of the array are none that anybody has
     guessed = conflicts.guessed(early, late)
     remedy = words.GUESSED if guessed else remedy
     kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)

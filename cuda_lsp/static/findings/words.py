@@ -477,7 +477,7 @@ _OF_A_LAUNCH = (
 
 
 _OF_THE_LAUNCH = {
-    Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
+    Open.LAUNCH: "the launch", Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
     Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
     Open.LAUNCH_AND_TEMPLATE: "the launch and template arguments",
 }  # fmt: skip
@@ -511,7 +511,7 @@ def ending(
     if of is Open.TEMPLATE:
         depends = " (depends on the template arguments)"
     block = None if launch is None else launch.block
-    if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
+    if block is not None and launch is not None and launch.assumed and of in _OF_THE_LAUNCH:
         depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
         needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
     elif of is None and not race and sampled and launch is not None and launch.assumed:
