@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import Code, Finding
+from cuda_lsp.model import Code, Finding, Status
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Compared
@@ -177,3 +177,19 @@ void run(float* points, const int* face, const int* place, int n) { k<<<n, 25>>>
 def test_no_place_before_an_array_is_told_where_contents_say_which_it_is():
     races = found(FROM_ONE.replace("FACTOR", "threadIdx.x"))
     assert races and not any("[-" in race.message for race in races)
+
+
+FACES = """
+__global__ void faces(float* sums, const int* face, const int* at, const float* d, int n) {
+    int f = blockIdx.x, t = threadIdx.x;
+    if (f >= n) return;
+    int e = face[f] - 1, i = at[2 * (25 * f + t)] - 1, j = at[2 * (25 * f + t) + 1] - 1;
+    sums[i + 5 * j + 25 * e] += d[t];
+}
+void run(float* sums, int* face, int* at, float* d, int n) { faces<<<n, 25>>>(sums, face, at, d, n); }
+"""
+
+
+def test_the_contents_of_an_example_lead_to_a_place_of_the_array():
+    (race,) = [f for f in found(FACES, budget=650) if f.status is Status.CONDITIONAL]
+    assert race.witness is not None and min(race.witness.index) >= 0
