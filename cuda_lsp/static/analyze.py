@@ -48,7 +48,8 @@ from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 _NOT_INSTANTIATED = (
-    "a template that nothing in this file instantiates, and no guess of its arguments compiles"
+    "a template that nothing in this file instantiates, and no guess of its arguments compiles;"
+    " instantiate it explicitly"
 )
 
 _PATIENCE_S = 5.0
