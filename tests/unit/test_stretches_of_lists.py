@@ -11,8 +11,9 @@ from cuda_lsp.model import KernelReport, Verdict
 from cuda_lsp.static.analyze import check_text
 
 V = "int v = blockIdx.x * blockDim.x + threadIdx.x; if (v >= n) return;"
-LENGTHS = "stretches from `first` on, as `count` says, do not overlap"
-ENDS = "stretches from `first` on, up to `count`, do not overlap"
+LENGTHS = "stretches from `first` on, as long as `count` says, do not overlap"
+ENDS = "stretches from `first` up to `count` do not overlap"
+BACKWARDS = "stretches up to `first`, as long as `count` says, do not overlap"
 
 
 def checked(body: str) -> KernelReport:
@@ -37,6 +38,7 @@ def checked(body: str) -> KernelReport:
         ("int t = blockIdx.x * 128 + threadIdx.x, v = t / w, c = t % w; if (v < n) "
          "for (int i = 0; i < count[v]; i++) out[(first[v] + i) * w + c] = in[c];", LENGTHS),
         (f"{V} for (int i = first[v]; i < count[v]; i++) out[i] = v;", ENDS),
+        (f"{V} int e = first[v], b = e - count[v]; for (int i = b; i < e; i++) out[i] = v;", BACKWARDS),
     ],
 )  # fmt: skip
 def test_who_reads_begin_and_length_at_one_place_has_a_stretch(body: str, told: str) -> None:
@@ -53,6 +55,7 @@ def test_who_reads_begin_and_length_at_one_place_has_a_stretch(body: str, told: 
         f"{V} for (int i = 0; i < count[v]; i++) out[first[v] + i - (v & 1)] = v;",
         f"{V} for (int i = 0; i < 2 * count[v]; i++) out[first[v] + i] = v;",
         f"{V} for (int i = first[v]; i <= count[v]; i++) out[i] = v;",
+        f"{V} int e = first[v], b = e - count[v]; for (int i = b; i <= e; i++) out[i] = v;",
         # It is read in the next one.
         f"{V} for (int i = 0; i < count[v]; i++) out[first[v] + i] = out[first[v] + i + 1];",
         # Two threads have one, or a length of somebody else's.

@@ -1,14 +1,15 @@
 """Stretches that two arrays tell, one where they begin and one how long they are, do not overlap.
 
 ``for (i = 0; i < count[v]; i++) out[first[v] + i] = v``: who reads both at one place has a stretch of its
-own, as between neighbouring offsets (``ascending``). So it is where the other array tells where these end.
-Nobody stores to pieces that overlap other than to add to what is there; so of what is updated it is not
-granted, nor of arrays that the kernel writes, of batches with lists of their own, or of an access that comes
-to be reached only where stretches do overlap.
+own, as between neighbouring offsets (``ascending``). So it is where the other array tells where these end, or
+the one does (``end[v] - count[v]``). Nobody stores to pieces that overlap other than to add to what is there;
+so of what is updated it is not granted, nor of arrays that the kernel writes, of batches with lists of their
+own, or of an access that comes to be reached only where stretches do overlap.
 """
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -28,28 +29,43 @@ from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
+class _Told(enum.Enum):
+    """What the two arrays tell of a stretch, for people."""
+
+    LENGTH = "stretches from `{}` on, as long as `{}` says, do not overlap"
+    END = "stretches from `{}` up to `{}` do not overlap"
+    BACKWARDS = "stretches up to `{}`, as long as `{}` says, do not overlap"
+
+
 @frozen(eq=False)
 class _Stretches:
-    """Where they begin, by the places of the list that are read, and the number that bounds each of them."""
+    """``places``: where they begin, or end, part of addresses. ``bounds``: what else is told of them."""
 
-    begins: Array
+    places: Array
     bounds: Array
-    lengths: bool
+    told: _Told
 
-    def told(self) -> str:
+    @property
+    def granted(self) -> str:
         """That they do not overlap, for people."""
-        end = f"as `{self.bounds.name}` says" if self.lengths else f"up to `{self.bounds.name}`"
-        return f"stretches from `{self.begins.name}` on, {end}, do not overlap"
+        return self.told.value.format(self.places.name, self.bounds.name)
 
     def apart(self, formula: Term) -> Term:
         """What that says of those which a formula names."""
-        begins, bounds = (_by_place(formula, x) for x in (self.begins, self.bounds))
-        both = [x for x in begins if x in bounds]
-        return t.and_(*(self._apart(x, y, begins, bounds) for x, y in itertools.combinations(both, 2)))
+        places, bounds = (_by_index(formula, x) for x in (self.places, self.bounds))
+        both = [x for x in places if x in bounds]
+        ends = {x: self._ends(places[x], bounds[x]) for x in both}
+        return t.and_(
+            *(
+                t.or_(t.eq(x, y), t.le(ends[x][1], ends[y][0]), t.le(ends[y][1], ends[x][0]))
+                for x, y in itertools.combinations(both, 2)
+            )
+        )
 
-    def _apart(self, x: Term, y: Term, begins: dict[Term, Term], bounds: dict[Term, Term]) -> Term:
-        ends = {at: t.add(begins[at], bounds[at]) if self.lengths else bounds[at] for at in (x, y)}
-        return t.or_(t.eq(x, y), t.le(ends[x], begins[y]), t.le(ends[y], begins[x]))
+    def _ends(self, place: Term, bound: Term) -> tuple[Term, Term]:
+        if self.told is _Told.BACKWARDS:
+            return t.sub(place, bound), place
+        return place, bound if self.told is _Told.END else t.add(place, bound)
 
 
 def that_lists_tell(proofs: tuple[Tactic, ...]) -> Tactic:
@@ -60,15 +76,15 @@ def that_lists_tell(proofs: tuple[Tactic, ...]) -> Tactic:
         if any(is_update(x, pair.query) for x in accesses):
             return None
         formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
-        for stretches, begins in _stretches(formula, pair):
+        for stretches, places in _stretches(formula, pair):
             told = stretches.apart(formula)
             if told is t.TRUE or not all(_reached(x, stretches.apart, pair) for x in accesses):
                 continue
             known = evolve(pair.p, guards=t.and_(pair.p.guards, told))
-            tactics = (linearly, whoever_is_first(begins, proofs), *proofs)
+            tactics = (linearly, whoever_is_first(places, proofs), *proofs)
             answer = first_answer(tactics, evolve(pair, p=known))
             if isinstance(answer, Proved):
-                return Proved((stretches.told(), *answer.assumptions))
+                return Proved((stretches.granted, *answer.assumptions))
         return None
 
     return apart
@@ -80,16 +96,16 @@ def _stretches(formula: Term, pair: OpenPair) -> Iterator[tuple[_Stretches, list
     placed = [atoms_of(offset) for offset in pair.p.offsets]
     limits = [atoms_of(x.args[0]) for x in t.subterms(pair.p.guards) if x.op is Op.LE]
     limited = [set[Term]().union(*(x for x in limits if any(map(_goes_on, x & at)))) for at in placed]
-    for begins in whole:
-        read = elements_read(formula, begins)
+    for places in whole:
+        read = elements_read(formula, places)
         if not 1 < len(read) <= budgets.MOST_OFFSETS or any(x.isdisjoint(read) for x in placed):
             continue
-        if not all(in_one_row(x, begins, pair) for x in read):
+        if not all(in_one_row(x, places, pair) for x in read):
             continue
         for bounds in whole:
             ends = elements_read(formula, bounds)
-            if bounds is not begins and not any(x.isdisjoint(ends) for x in limited):
-                yield from ((_Stretches(begins, bounds, lengths), read) for lengths in (True, False))
+            if bounds is not places and not any(x.isdisjoint(ends) for x in limited):
+                yield from ((_Stretches(places, bounds, told), read) for told in _Told)
 
 
 def _goes_on(atom: Term) -> bool:
@@ -97,7 +113,7 @@ def _goes_on(atom: Term) -> bool:
     return atom.op is Op.SYMBOL and bool(side(atom))
 
 
-def _by_place(formula: Term, array: Array) -> dict[Term, Term]:
+def _by_index(formula: Term, array: Array) -> dict[Term, Term]:
     return {index_of(x, array): x for x in elements_read(formula, array)}
 
 
