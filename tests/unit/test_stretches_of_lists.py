@@ -37,6 +37,7 @@ def checked(body: str) -> KernelReport:
          "for (int i = threadIdx.x % 32; i < count[v]; i += 32) out[first[v] + i] = in[i];", LENGTHS),
         ("int t = blockIdx.x * 128 + threadIdx.x, v = t / w, c = t % w; if (v < n) "
          "for (int i = 0; i < count[v]; i++) out[(first[v] + i) * w + c] = in[c];", LENGTHS),
+        ("int v = blockIdx.x; if (threadIdx.x < count[v]) out[first[v] + threadIdx.x] = in[v];", LENGTHS),
         (f"{V} for (int i = first[v]; i < count[v]; i++) out[i] = v;", ENDS),
         (f"{V} int e = first[v], b = e - count[v]; for (int i = b; i < e; i++) out[i] = v;", BACKWARDS),
     ],
@@ -72,6 +73,9 @@ def test_who_reads_begin_and_length_at_one_place_has_a_stretch(body: str, told: 
         f"{V} if (first[v] < count[v]) out[first[v]] = v;",
         f"{V} if (v < count[v]) out[first[v]] = v;",
         f"{V} for (int i = 0; i < count[v]; i++) out[first[v]] = i;",
+        # Nor is a row, of which the other array says how much is stored.
+        f"{V} for (int i = 0; i < count[v]; i++) if (i < w) out[first[v] * w + i] = v;",
+        f"{V} for (int i = 0; i < count[v]; i++) out[(first[v] + 2 * i) * 4] = v;",
         # Nor is it one where nothing but a number says how long it is.
         f"{V} for (int i = 0; i < 4; i++) if (count[v]) out[first[v] + i] = v;",
         # The kernel counts by itself.

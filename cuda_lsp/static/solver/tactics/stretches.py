@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -19,7 +19,7 @@ from cuda_lsp.ir.program import Array
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.contents import is_update
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.tactics.ascending import atoms_of, in_one_row
+from cuda_lsp.static.solver.tactics.ascending import in_one_row
 from cuda_lsp.static.solver.tactics.first import linearly, whoever_is_first
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.solver.tactics.whole import elements_read, index_of, read_only
@@ -27,6 +27,8 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.sizes import side
 from cuda_lsp.static.symbolic.terms import Op, Term
+
+_Sums = Mapping[t.Monomial, int]
 
 
 class _Told(enum.Enum):
@@ -51,16 +53,16 @@ class _Stretches:
         return self.told.value.format(self.places.name, self.bounds.name)
 
     def apart(self, formula: Term) -> Term:
-        """What that says of those which a formula names."""
+        """What that says of those which a formula names: lengths, and where they begin, are not negative."""
         places, bounds = (_by_index(formula, x) for x in (self.places, self.bounds))
-        both = [x for x in places if x in bounds]
-        ends = {x: self._ends(places[x], bounds[x]) for x in both}
-        return t.and_(
-            *(
-                t.or_(t.eq(x, y), t.le(ends[x][1], ends[y][0]), t.le(ends[y][1], ends[x][0]))
-                for x, y in itertools.combinations(both, 2)
-            )
+        ends = {x: self._ends(places[x], bounds[x]) for x in places if x in bounds}
+        apart = (
+            t.or_(t.eq(x, y), t.le(ends[x][1], ends[y][0]), t.le(ends[y][1], ends[x][0]))
+            for x, y in itertools.combinations(ends, 2)
         )
+        lengths = bounds.values() if self.told is not _Told.END else ()
+        natural = (*lengths, *(begin for begin, _ in ends.values())) if len(ends) > 1 else ()
+        return t.and_(*apart, *(t.le(t.ZERO, x) for x in natural))
 
     def _ends(self, place: Term, bound: Term) -> tuple[Term, Term]:
         if self.told is _Told.BACKWARDS:
@@ -93,24 +95,56 @@ def that_lists_tell(proofs: tuple[Tactic, ...]) -> Tactic:
 def _stretches(formula: Term, pair: OpenPair) -> Iterator[tuple[_Stretches, list[Term]]]:
     """Arrays whose elements are in both addresses, with those that bound how far these go on from there."""
     whole = sorted(read_only(pair.query.kernel), key=lambda array: array.id)
-    placed = [atoms_of(offset) for offset in pair.p.offsets]
-    limits = [atoms_of(x.args[0]) for x in t.subterms(pair.p.guards) if x.op is Op.LE]
-    limited = [set[Term]().union(*(x for x in limits if any(map(_goes_on, x & at)))) for at in placed]
+    placed = [_parts(offset) for offset in pair.p.offsets]
+    limits = [_parts(x.args[0]) for x in t.subterms(pair.p.guards) if x.op is Op.LE]
     for places in whole:
         read = elements_read(formula, places)
-        if not 1 < len(read) <= budgets.MOST_OFFSETS or any(x.isdisjoint(read) for x in placed):
-            continue
-        if not all(in_one_row(x, places, pair) for x in read):
+        if not 1 < len(read) <= budgets.MOST_OFFSETS or not all(in_one_row(x, places, pair) for x in read):
             continue
         for bounds in whole:
-            ends = elements_read(formula, bounds)
-            if bounds is not places and not any(x.isdisjoint(ends) for x in limited):
-                yield from ((_Stretches(places, bounds, told), read) for told in _Told)
+            ends = set(elements_read(formula, bounds)) if bounds is not places else set[Term]()
+            ways = [
+                {_goes_on(x, set(read), ends, limit) for limit in limits} if ends else {None} for x in placed
+            ]
+            for told in (x for x in _Told if all(x in way for way in ways)):
+                yield _Stretches(places, bounds, told), read
 
 
-def _goes_on(atom: Term) -> bool:
-    """A coordinate, or a loop's counter: a place alone is no stretch (``if (keep[i]) out[at[i]] = x``)."""
-    return atom.op is Op.SYMBOL and bool(side(atom))
+def _goes_on(parts: _Sums, places: set[Term], ends: set[Term], limit: _Sums) -> _Told | None:
+    """An address goes on from the place by what the limit holds against a bound, in the same units.
+
+    A place alone is no stretch (``if (keep[v]) out[at[v]] = x``), nor is a row (``out[id[v] * w + c]``).
+    """
+    bound = [-c for m, c in limit.items() if len(m) == 1 and m[0] in ends]
+    steps = {m: c for m, c in limit.items() if m and not places.union(ends).intersection(m)}
+    units = [(m, c) for m, c in parts.items() if not places.isdisjoint(m)]
+    if len(bound) != 1 or len(units) != 1 or not any(side(x) for m in steps for x in m):
+        return None
+    ((atoms, unit),) = units
+    unit_of = tuple(x for x in atoms if x not in places)
+    if any(parts.get(_product((*m, *unit_of)), 0) * bound[0] != unit * c for m, c in steps.items()):
+        return None
+    begins = [c for m, c in limit.items() if not places.isdisjoint(m)]
+    behind = [c for m, c in parts.items() if not ends.isdisjoint(m)]
+    return {
+        (0, 0): _Told.LENGTH,
+        (bound[0], 0): _Told.END,
+        (0, -unit): _Told.BACKWARDS,
+    }.get((sum(begins), sum(behind)))
+
+
+def _parts(term: Term) -> _Sums:
+    """What a sum is made of, however it is cut."""
+    found: dict[t.Monomial, int] = {}
+    for atoms, factor in t.monomials(term).items():
+        cut = len(atoms) == 1 and atoms[0].op is Op.WRAP
+        for m, c in (_parts(atoms[0].args[0]) if cut else {atoms: 1}).items():
+            found[_product(m)] = found.get(_product(m), 0) + c * factor
+    return found
+
+
+def _product(atoms: t.Monomial) -> t.Monomial:
+    return tuple(sorted(atoms, key=lambda x: x.order))
 
 
 def _by_index(formula: Term, array: Array) -> dict[Term, Term]:
