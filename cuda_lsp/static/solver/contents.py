@@ -6,7 +6,9 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 - both addresses are known and only conditions depend on data (``if (in[i] == 6) *count += 1``),
 - the address is data and the access is one half of an update that is not atomic (``bins[data[i]]++``),
 - in shared memory, one of the two addresses alone is data,
-- each thread stores at its own place, and reads that of another (``x[i] = f(x[from[i]])``).
+- each thread stores at its own place, and reads that of another (``x[i] = f(x[from[i]])``),
+- one value is stored at places that data say (``seen[id[i]] = 1``): who marks them allows for some to be
+  marked twice, and it is information.
 
 A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
 that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
@@ -178,6 +180,8 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if all(data):
         if _within_rows(p, query):
             return False
+        if p.same_value:
+            return True
         pairs = [(x, y) for x in flow.at(first.site.range) for y in flow.at(second.site.range)]
         near = p.pair.relation.same_block
         unlike = any(
