@@ -75,8 +75,8 @@ def that_lists_tell(proofs: tuple[Tactic, ...]) -> Tactic:
 
     def apart(pair: OpenPair) -> Proved | None:
         accesses = pair.p.pair.first, pair.p.pair.second
-        if any(is_update(x, pair.query) for x in accesses):
-            return None
+        if len(read_only(pair.query.kernel)) < 2 or any(is_update(x, pair.query) for x in accesses):
+            return None  # it takes two arrays
         formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
         for stretches, places in _stretches(formula, pair):
             told = stretches.apart(formula)

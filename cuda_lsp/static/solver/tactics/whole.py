@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cuda_lsp.ir.program import Array, Kernel, Load
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import walk
+from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.encode import base_name
@@ -12,7 +15,8 @@ from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
-def read_only(kernel: Kernel) -> set[Array]:
+@lru_cache(maxsize=budgets.KEPT_FACTS)  # as ``facts_of``
+def read_only(kernel: Kernel) -> frozenset[Array]:
     """Arrays of integers that are never written, and read by whole elements."""
     facts = facts_of(kernel)
     found = {a for a in kernel.arrays if isinstance(a.element, Int) and a not in facts.written}
@@ -20,7 +24,7 @@ def read_only(kernel: Kernel) -> set[Array]:
         if isinstance(s, Load):
             roots = facts.roots(s.pointer)
             found -= {a for a in roots if len(roots) > 1 or s.type != a.element}
-    return found
+    return frozenset(found)
 
 
 def elements_read(formula: Term, array: Array) -> list[Term]:
