@@ -77,6 +77,23 @@ def test_columns_that_leave_their_stretch_or_meet_are_seen(first: str, more: str
     assert kernel.verdict is not Verdict.RACE_FREE
 
 
+FIRST_BEGINS_AT_0 = """int v = blockIdx.x, first = v > {after} ? row[v - 1] : {begin};
+int more = v > {after} ? row[v] - row[v - 1] : row[0]{beyond};
+if (threadIdx.x < more) out[first + threadIdx.x] = in[threadIdx.x];"""
+
+
+def test_the_first_row_may_begin_at_0() -> None:
+    kernel = checked(FIRST_BEGINS_AT_0.format(after=0, begin=0, beyond=""))
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert ASCENDS in kernel.assumptions
+
+
+@pytest.mark.parametrize(("after", "begin", "beyond"), [(1, 0, ""), (0, 0, " + 1"), (0, 1, "")])
+def test_a_first_row_that_is_longer_is_not_apart(after: int, begin: int, beyond: str) -> None:
+    body = FIRST_BEGINS_AT_0.format(after=after, begin=begin, beyond=beyond)
+    assert checked(body).verdict is not Verdict.RACE_FREE
+
+
 LAST_ENDS_WITH_ALL = """int b = blockIdx.x, first = row[b], end = b + 1 < n ? row[b + 1] : width;
 for (int f = threadIdx.x; f < end - first; f += blockDim.x) out[first + f] = in[f];"""
 

@@ -95,7 +95,6 @@ OPEN = frozenset(
         "cuckoo_kick_apart",
         "decode_until_mark",
         "densify",
-        "distinct_mark",
         "dit_inplace_512",
         "dit_stages_256",
         "dot_three_stages",

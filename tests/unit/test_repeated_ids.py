@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.config import PATIENT
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import KernelReport, LaunchConfig, LaunchSource, Severity, Verdict
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.solver.solve import refine_kernel
 
 KERNEL = """
@@ -54,6 +58,44 @@ def test_a_scatter_asks_whether_an_id_stands_twice(body: str) -> None:
 )
 def test_what_unlike_ids_do_not_keep_apart_asks_for_more(body: str) -> None:
     assert any(reason != "whether `id` holds a number twice" for reason in reasons(body))
+
+
+def told(body: str) -> KernelReport:
+    takes = "float* o, const int* d, const int* f, const float* x, int n, int w"
+    go = f"void go({takes}) {{ k<<<64, 64>>>(o, d, f, x, n, w); }}"
+    (kernel,) = check_text(Path("/k.cu"), KERNEL.format(body=body) + go, PATIENT).kernels
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (threadIdx.x == 0) out[id[i]] = 1;",
+        "if (threadIdx.x == 0 && flag[i]) out[id[i] / 2] = 0;",
+        ROWS + "out[id[i] * width + c] = -1;",
+        "if (threadIdx.x == 0) out[id[i]] = n;",
+    ],
+)
+def test_marks_at_ids_are_information(body: str) -> None:
+    result = told(body)
+    assert result.verdict is Verdict.RACY
+    races = [f for f in result.findings if f.kind is not None]
+    assert races and all(f.same_value and f.effective_severity is Severity.INFORMATION for f in races)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (threadIdx.x == 0) out[id[i]] = i & 1;",
+        "if (threadIdx.x == 0) out[id[i]] = in[i];",
+        "if (threadIdx.x == 0) { out[id[i]] = 1; out[flag[i]] = 2; }",  # of two marks either stays
+        "if (threadIdx.x == 0 && out[id[i]] == 0) { out[id[i]] = 1; out[n + i] = 1; }",  # who came first?
+    ],
+)
+def test_what_is_not_one_value_is_no_mark(body: str) -> None:
+    result = told(body)
+    assert result.verdict is not Verdict.RACE_FREE
+    assert any(f.kind is not None and not f.same_value for f in result.findings)
 
 
 TABLE = """

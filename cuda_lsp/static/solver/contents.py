@@ -5,7 +5,10 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 
 - both addresses are known and only conditions depend on data (``if (in[i] == 6) *count += 1``),
 - the address is data and the access is one half of an update that is not atomic (``bins[data[i]]++``),
-- in shared memory, one of the two addresses alone is data.
+- in shared memory, one of the two addresses alone is data,
+- each thread stores at its own place, and reads that of another (``x[i] = f(x[from[i]])``),
+- one value is stored at places that data say (``seen[id[i]] = 1``): who marks them allows for some to be
+  marked twice, and it is information.
 
 A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does one
 that adds what stands beside its ids (``out[id[i]] += in[i]``), and what walks ranges between row offsets
@@ -40,7 +43,7 @@ from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, accesses
 from cuda_lsp.static.symbolic.intervals import Pair
 from cuda_lsp.static.symbolic.scene import memory_name
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.updates_by_ids import by_ids
 
 Cells = tuple[tuple[str, int, int], ...]
@@ -177,6 +180,8 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if all(data):
         if _within_rows(p, query):
             return False
+        if p.same_value:
+            return True
         pairs = [(x, y) for x in flow.at(first.site.range) for y in flow.at(second.site.range)]
         near = p.pair.relation.same_block
         unlike = any(
@@ -185,7 +190,35 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
             if x.arrays & y.arrays
         )
         return is_update(first, query) and _alike(first, second) and not unlike
-    return first.array.space is Space.SHARED
+    return first.array.space is Space.SHARED or _gathered_in_place(p, query)
+
+
+def _gathered_in_place(p: Problem, query: Query) -> bool:
+    """Each thread stores at its own place, and reads that of another, whichever an array says.
+
+    ``x[i] = f(x[from[i]])``. All places from the array's begin on are stored to: none is left that may be
+    read alone. Not where a level or a colour says who stores or what is read.
+    """
+    own, other = sorted((p.pair.first, p.pair.second), key=lambda x: bool(_contents_in(x.offset, query)))
+    if (own.mode, other.mode) != (Mode.WRITE, Mode.READ) or own.array.space is not Space.GLOBAL:
+        return False
+    if not _is_dense(own):
+        return False
+    flow = data_flow(query.kernel)
+    chosen = ((x is other, y.guard) for x in (own, other) for y in flow.at(x.site.range))
+    bounds = flow.rows | flow.begins
+    return not any(
+        isinstance(array.element, Int) and not (read and array in bounds)
+        for read, guard in chosen
+        for array in flow.arrays_in(guard)
+    )
+
+
+def _is_dense(access: Access) -> bool:
+    """No parameter alone says where it is, and coordinates next to one another are of places side by side."""
+    parts = t.monomials(access.offset)
+    own = all(any(t.level_of(x) is not Level.GRID for x in atoms) for atoms in parts)
+    return own and access.size.is_const and min(map(abs, parts.values()), default=0) == access.size.value
 
 
 def sought_in(pair: Pair, query: Query) -> Unordered | None:

@@ -32,10 +32,12 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
             if (
                 array in arrays
                 and _bounds_places(found, pair)
-                and all(_in_one_row(x, array, pair) for x in found)
+                and all(in_one_row(x, array, pair) for x in found)
                 and _may_ascend(pair, array)
             ):
-                ordered = evolve(pair.p, guards=t.and_(pair.p.guards, ascending(found)))
+                ordered = evolve(
+                    pair.p, guards=t.and_(pair.p.guards, ascending(found), _behind_0(found, pair))
+                )
                 tactics = (linearly, whoever_is_first(found, proofs), *proofs)
                 answer = first_answer(tactics, evolve(pair, p=ordered))
                 if isinstance(answer, Proved):
@@ -47,15 +49,35 @@ def where_offsets_ascend(proofs: tuple[Tactic, ...]) -> Tactic:
 
 def _bounds_places(elements: list[Term], pair: OpenPair) -> bool:
     """Whether the elements are places, or bounds of one: what is held against numbers is in no order."""
-    atoms = {x for offset in pair.p.offsets for product in t.monomials(offset) for x in product}
+    atoms = {x for offset in pair.p.offsets for x in atoms_of(offset)}
     for part in t.subterms(pair.p.guards):
         if part.op is Op.LE:
-            together = {x for product in t.monomials(part.args[0]) for x in product}
+            together = atoms_of(part.args[0])
             atoms |= together if together - set(elements) else set()
     return not atoms.isdisjoint(elements)
 
 
-def _in_one_row(element: Term, array: Array, pair: OpenPair) -> bool:
+def atoms_of(term: Term) -> set[Term]:
+    """What a sum is made of, however it is cut, and whichever way its choices go (``v ? row[v - 1] : 0``)."""
+    found, pending = set[Term](), [term]
+    while pending:
+        atoms = {x for product in t.monomials(pending.pop()) for x in product} - found
+        pending += (way for x in atoms if x.op is Op.ITE for way in x.args[1:])
+        pending += (x.args[0] for x in atoms if x.op is Op.WRAP)
+        found |= atoms
+    return found
+
+
+def _behind_0(elements: list[Term], pair: OpenPair) -> Term:
+    """That none is below 0, where the kernel has the first stretch begin there: ``v ? row[v - 1] : 0``."""
+    read = set(elements)
+    choices = (x for offset in pair.p.offsets for x in atoms_of(offset) if x.op is Op.ITE)
+    if any(t.ZERO in x.args[1:] and not read.isdisjoint(x.args[1:]) for x in choices):
+        return t.and_(*(t.le(t.ZERO, x) for x in elements))
+    return t.TRUE
+
+
+def in_one_row(element: Term, array: Array, pair: OpenPair) -> bool:
     """The places that threads read follow one another: not each batch has offsets of its own.
 
     Nothing is multiplied by a parameter (``row[batch * (n + 1) + v]``), and no step from thread to thread

@@ -13,20 +13,16 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve, frozen
 
-from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int
-from cuda_lsp.ir.walk import walk
 from cuda_lsp.static import budgets
-from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics.first import linearly, whoever_is_first
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, Tactic, first_answer
+from cuda_lsp.static.solver.tactics.whole import elements_read, index_of, read_only
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.encode import base_name
-from cuda_lsp.static.symbolic.scene import memory_name
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Term
 
 
 @frozen(eq=False)
@@ -45,8 +41,8 @@ def where_sums_tell(proofs: tuple[Tactic, ...]) -> Tactic:
     def counted(pair: OpenPair) -> Proved | None:
         for known in _known(pair.query):
             formula = pair.query.complete(t.and_(pair.facts, pair.p.formula), pair.p)
-            sums = _read(formula, known.sums)
-            summands = _read(formula, known.summands) if known.summands is not None else []
+            sums = elements_read(formula, known.sums)
+            summands = elements_read(formula, known.summands) if known.summands is not None else []
             if not sums or max(len(sums), len(summands)) > budgets.MOST_OFFSETS:
                 continue
             told = t.and_(pair.p.guards, *_facts(known, sums, summands))
@@ -75,7 +71,7 @@ def _known(query: Query) -> Iterator[_Sums]:
         return
     arrays = {array.param.name: array for array in query.kernel.arrays if array.param is not None}
     arguments = {var.name: value for var, value in query.where.arguments.items()}
-    whole = _read_only(query.kernel)
+    whole = read_only(query.kernel)
     for name, told in query.kernel.sums.items():
         sums, last = arrays.get(name), arguments.get(told.last)
         summands = arrays.get(told.of) if told.of is not None else None
@@ -84,38 +80,11 @@ def _known(query: Query) -> Iterator[_Sums]:
             yield _Sums(sums, known, told.behind, t.add(last, t.const(told.more)))
 
 
-def _read_only(kernel: ir.Kernel) -> set[Array]:
-    """Arrays of integers that are never written, and read by whole elements."""
-    facts = facts_of(kernel)
-    found = {a for a in kernel.arrays if isinstance(a.element, Int) and a not in facts.written}
-    for s in walk(kernel.body):
-        if isinstance(s, ir.Load):
-            roots = facts.roots(s.pointer)
-            found -= {a for a in roots if len(roots) > 1 or s.type != a.element}
-    return found
-
-
-def _read(formula: Term, array: Array) -> list[Term]:
-    """What the array holds at the places that a formula names, if these are whole elements."""
-    name = memory_name(array)
-    found = [x for x in t.subterms(formula) if x.op is Op.APPLY and base_name(x.args[0]) == name]
-    whole = all(len(x.args[2]) == 1 and _index(x, array) is not None for x in found)
-    return found if whole else []
-
-
-def _index(element: Term, array: Array) -> Term | None:
-    """Which element of the array it is."""
-    size, place = array.element.size, t.monomials(element.args[2][0])
-    if any(factor % size for factor in place.values()):
-        return None
-    return t.from_monomials({atoms: factor // size for atoms, factor in place.items()})
-
-
 def _facts(known: _Sums, sums: Sequence[Term], summands: Sequence[Term]) -> Iterator[Term]:
     """Of each two sums, the first of which is 0, and of what was added in between."""
     behind = t.const(known.behind)
-    ends = [(t.ZERO, t.ZERO), *((t.add(_at(x, known.sums), behind), x) for x in sums)]
-    added = [(_at(x, known.summands), x) for x in summands if known.summands is not None]
+    ends = [(t.ZERO, t.ZERO), *((t.add(index_of(x, known.sums), behind), x) for x in sums)]
+    added = [(index_of(x, known.summands), x) for x in summands if known.summands is not None]
     for place, element in added:
         yield _if((t.le(t.ZERO, place), t.lt(place, known.last)), t.le(t.ZERO, element))
     for (begin, low), (end, high) in itertools.permutations(ends, 2):
@@ -124,12 +93,6 @@ def _facts(known: _Sums, sums: Sequence[Term], summands: Sequence[Term]) -> Iter
         for place, element in added:
             inside = (t.le(begin, place), t.lt(place, end))
             yield _if((*between, *inside), t.le(t.add(low, element), high))
-
-
-def _at(element: Term, array: Array) -> Term:
-    index = _index(element, array)
-    assert index is not None  # ``_read`` has left out all others
-    return index
 
 
 def _if(conditions: Sequence[Term], then: Term) -> Term:
