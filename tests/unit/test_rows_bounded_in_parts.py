@@ -196,3 +196,31 @@ def test_remainders_that_go_over_several_steps_are_no_columns_of_one(
         assert result.verdict is not Verdict.RACE_FREE, result.assumptions
     else:
         assert result.verdict is verdict, result.reasons
+
+
+CUT = """
+__global__ void k(float* a, int n, int s, int w) {{
+    int i = blockIdx.x * 64 + threadIdx.y * 8 + threadIdx.x;
+    int c = i % {by}, r = i / {by};
+    if (i < n) {{ a[{first}] = c; a[{second}] = r; }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "second", "free"),
+    [
+        ("s", "r * s + c", "(r + 1) * s + c", False),  # the next row is another thread's
+        ("s", "i", "i + s", False),
+        ("s", "r * s + c", "r * s + s / 2 + c", False),  # `c` goes over both halves
+        ("s", "r * s + c", "n + r * s + c", True),
+        ("(s / 2)", "r * s + c", "r * s + s / 2 + c", True),
+        ("w", "i", "i + s", True),  # rows of `w` in planes of `s`, perhaps
+    ],
+)
+def test_an_index_that_the_kernel_cuts_by_a_size_goes_over_several_rows_of_it(
+    by: str, first: str, second: str, free: bool
+) -> None:
+    kernel = lowered(CUT.format(by=by, first=first, second=second))
+    result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)

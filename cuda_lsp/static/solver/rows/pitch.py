@@ -30,6 +30,9 @@ from cuda_lsp.static.symbolic.sizes import (
 )
 from cuda_lsp.static.symbolic.terms import Op, Term
 
+Division = tuple[Term, Term]
+"""What is divided, and by what."""
+
 
 @frozen(eq=False)
 class Columns:
@@ -90,12 +93,13 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
     readings: list[Pitch | None] = []
+    cut = tuple(_cut(p, summary)) if begun else ()
     for start in begun:
-        reading = _Reading(p, free, grid_known, stored)
+        reading = _Reading(p, free, grid_known, stored, cut=cut)
         readings.append(reading.read(start))
         if reading.asked_for_components:
-            readings.append(_Reading(p, free, grid_known, False).read(start))
-    readings += [_as_a_whole(p, free, grid_known, start, starts) for start in starts]
+            readings.append(_Reading(p, free, grid_known, False, cut=cut).read(start))
+    readings += [_as_a_whole(p, free, grid_known, start, starts, cut) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -105,10 +109,15 @@ def _vectors(p: Problem, free: Mapping[str, Var]) -> tuple[Term, Term, int, tupl
 
 
 def _as_a_whole(
-    p: Problem, free: Mapping[str, Var], grid_known: bool, start: Term, pitches: Sequence[Term]
+    p: Problem,
+    free: Mapping[str, Var],
+    grid_known: bool,
+    start: Term,
+    pitches: Sequence[Term],
+    cut: Sequence[Division],
 ) -> Pitch | None:
     """Rows that columns alone tell apart, whichever they are; None: the columns hold rows themselves."""
-    pitch = _Reading(p, free, grid_known, False, whole=True).read(start)
+    pitch = _Reading(p, free, grid_known, False, whole=True, cut=cut).read(start)
     columns = [x for level in pitch.levels for x in level.both] if pitch is not None else []
     return pitch if set(pitches).isdisjoint(t.subterms(*columns)) else None
 
@@ -117,6 +126,20 @@ def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
     """Rows of which one address names the first, ``x`` beside ``y*width + x``; nothing of them is assumed."""
     width = division.beside_the_first_row(*p.offsets, free) if _is_readable(p) else None
     return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
+
+
+def _cut(p: Problem, summary: Summary) -> Iterator[Division]:
+    """What the kernel divides, and by what, as the pair calls what is not one for both threads."""
+    own = {x.args[0] for x in t.subterms(*p.offsets) if x.op in (Op.SYMBOL, Op.APPLY) and side(x)}
+    for thread in ("#1", "#2") if summary.cut and own else ():
+        memo = dict[Term, Term]()
+
+        def called(part: Term, thread: str = thread) -> str | None:
+            name = f"{part.args[0]}{thread}"
+            return name if name in own else None
+
+        for number, divisor in summary.cut:
+            yield t.renamed(number, called, memo), t.renamed(divisor, called, memo)
 
 
 def _is_readable(p: Problem) -> bool:
@@ -136,6 +159,7 @@ class _Reading:
     grid_known: bool
     components: bool  # what tells addresses apart may be a component of a structure of arrays
     whole: bool = field(default=False, kw_only=True)  # columns alone tell threads apart, in whichever rows
+    cut: Sequence[Division] = field(default=(), kw_only=True)  # what the kernel divides anywhere
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -219,7 +243,8 @@ class _Reading:
             alike = level or not _from_both_ends(self.p, column_a, column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
-            self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
+            columns = column_a, column_b
+            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free, self.cut)
             self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
@@ -261,7 +286,12 @@ def meetings_in_a_row(p: Problem, summary: Summary, free: Mapping[str, Var]) -> 
 
 
 def _bounded(
-    p: Problem, pitch: Term, width: Term, columns: tuple[Term, Term], free: Mapping[str, Var]
+    p: Problem,
+    pitch: Term,
+    width: Term,
+    columns: tuple[Term, Term],
+    free: Mapping[str, Var],
+    divided: Sequence[Division],
 ) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
@@ -274,8 +304,8 @@ def _bounded(
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
     parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
-    cut = (x for x in parts if x.op in (Op.DIV, Op.REM) and exactly_divided(x.args[1], pitch) is not None)
-    spanning = {unit_of(x.args[0]) for x in cut if side(x.args[0])}
+    cut = (*((x.args[0], x.args[1]) for x in parts if x.op in (Op.DIV, Op.REM)), *divided)
+    spanning = {unit_of(x) for x, by in cut if side(x) and exactly_divided(by, pitch) is not None}
     for counted, of in (x for column in columns for x in _counted(column, width)):
         unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
