@@ -224,3 +224,32 @@ def test_an_index_that_the_kernel_cuts_by_a_size_goes_over_several_rows_of_it(
     kernel = lowered(CUT.format(by=by, first=first, second=second))
     result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
     assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)
+
+
+ASKED = """
+__global__ void k(int* a, const int* b, int w, int first) {{
+    int y = blockIdx.x, x = 8 * threadIdx.y + threadIdx.x + first;
+    int v = {asked} ? {read} : 0;
+    {guard} a[y * w + x] = v;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "read", "guard", "free"),
+    [
+        ("x < w", "b[y * w + x]", "", False),  # who asks that knows of columns that are no row's
+        ("w > x", "a[y * w + x]", "", False),
+        ("x < w", "b[x]", "if (first > 0)", False),
+        ("x < w", "b[y * w + x]", "if (x < w)", True),
+        ("x < w - 1", "b[y * w + x + 1]", "", True),  # the last column has no neighbour
+        ("y < w", "b[y * w + x]", "", True),
+        ("first == 0", "b[y * w + x]", "", True),
+    ],
+)
+def test_a_column_that_another_access_asks_about_may_be_none(
+    asked: str, read: str, guard: str, free: bool
+) -> None:
+    kernel = lowered(ASKED.format(asked=asked, read=read, guard=guard))
+    result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from attrs import define, field, frozen
 
@@ -20,7 +21,7 @@ from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.solver.rows.components import stored_both
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.events import Summary
+from cuda_lsp.static.symbolic.events import Summary, accesses
 from cuda_lsp.static.symbolic.sizes import (
     certainly_at_most,
     exactly_divided,
@@ -32,6 +33,17 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 
 Division = tuple[Term, Term]
 """What is divided, and by what."""
+
+
+@frozen(eq=False)
+class _Around:
+    """What the kernel says of a pair's threads, wherever it does.
+
+    ``cut``: what it divides, and by what. ``asked``: what accesses are reached below (``upper_bounds``).
+    """
+
+    cut: Sequence[Division] = ()
+    asked: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
 
 
 @frozen(eq=False)
@@ -93,13 +105,13 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
     readings: list[Pitch | None] = []
-    cut = tuple(_cut(p, summary)) if begun else ()
+    around = _around(p, summary)
     for start in begun:
-        reading = _Reading(p, free, grid_known, stored, cut=cut)
+        reading = _Reading(p, free, grid_known, stored, around=around)
         readings.append(reading.read(start))
         if reading.asked_for_components:
-            readings.append(_Reading(p, free, grid_known, False, cut=cut).read(start))
-    readings += [_as_a_whole(p, free, grid_known, start, starts, cut) for start in starts]
+            readings.append(_Reading(p, free, grid_known, False, around=around).read(start))
+    readings += [_as_a_whole(p, free, grid_known, start, starts, around) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -114,10 +126,10 @@ def _as_a_whole(
     grid_known: bool,
     start: Term,
     pitches: Sequence[Term],
-    cut: Sequence[Division],
+    around: _Around,
 ) -> Pitch | None:
     """Rows that columns alone tell apart, whichever they are; None: the columns hold rows themselves."""
-    pitch = _Reading(p, free, grid_known, False, whole=True, cut=cut).read(start)
+    pitch = _Reading(p, free, grid_known, False, whole=True, around=around).read(start)
     columns = [x for level in pitch.levels for x in level.both] if pitch is not None else []
     return pitch if set(pitches).isdisjoint(t.subterms(*columns)) else None
 
@@ -128,18 +140,45 @@ def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
     return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
 
 
-def _cut(p: Problem, summary: Summary) -> Iterator[Division]:
-    """What the kernel divides, and by what, as the pair calls what is not one for both threads."""
+def _around(p: Problem, summary: Summary) -> _Around:
+    """What is not one for both threads, as the pair calls it."""
     own = {x.args[0] for x in t.subterms(*p.offsets) if x.op in (Op.SYMBOL, Op.APPLY) and side(x)}
-    for thread in ("#1", "#2") if summary.cut and own else ():
+    cut: list[Division] = []
+    guards: list[Term] = []
+    for thread in ("#1", "#2") if own else ():
         memo = dict[Term, Term]()
 
         def called(part: Term, thread: str = thread) -> str | None:
             name = f"{part.args[0]}{thread}"
             return name if name in own else None
 
-        for number, divisor in summary.cut:
-            yield t.renamed(number, called, memo), t.renamed(divisor, called, memo)
+        cut += [(t.renamed(x, called, memo), t.renamed(by, called, memo)) for x, by in summary.cut]
+        guards += [t.renamed(guard, called, memo) for guard in _guards(summary)]
+    return _Around(cut, upper_bounds(guards))
+
+
+@lru_cache(maxsize=budgets.KEPT_FACTS)
+def _guards(summary: Summary) -> Sequence[Term]:
+    """Limits that accesses are reached below."""
+    every = (guard for access in accesses(summary.events) for guard in t.conjuncts(access.guard))
+    return tuple(guard for guard in dict.fromkeys(every) if guard.op is Op.LE)
+
+
+def _asked_elsewhere(
+    p: Problem, width: Term, columns: tuple[Term, Term], asked: Mapping[Term, Sequence[Term]]
+) -> bool:
+    """Another access asks whether the column is one of the row's, and one of these does not.
+
+    ``v = x < w ? a[y * w + x] : 0; … a[y * w + x] = v``: it may be none.
+    """
+    own = upper_bounds(t.conjuncts(p.guards))
+    for column in columns:
+        unit, factor = unit_of(column), factor_of(column)
+        shared = t.sub(column, t.scale(unit, factor))
+        ends = (x for x in asked.get(unit, ()) if t.add(t.scale(x, factor), shared) is width)
+        if any(end not in own.get(unit, ()) for end in ends):
+            return True
+    return False
 
 
 def _is_readable(p: Problem) -> bool:
@@ -159,7 +198,7 @@ class _Reading:
     grid_known: bool
     components: bool  # what tells addresses apart may be a component of a structure of arrays
     whole: bool = field(default=False, kw_only=True)  # columns alone tell threads apart, in whichever rows
-    cut: Sequence[Division] = field(default=(), kw_only=True)  # what the kernel divides anywhere
+    around: _Around = field(factory=_Around, kw_only=True)
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -244,7 +283,8 @@ class _Reading:
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
             columns = column_a, column_b
-            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free, self.cut)
+            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free, self.around.cut)
+            self.bounded = self.bounded or _asked_elsewhere(self.p, width, columns, self.around.asked)
             self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
