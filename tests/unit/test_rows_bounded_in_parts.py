@@ -253,3 +253,20 @@ def test_a_column_that_another_access_asks_about_may_be_none(
     kernel = lowered(ASKED.format(asked=asked, read=read, guard=guard))
     result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
     assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)
+
+
+TURNED = """
+__global__ void k(float* a, const int* b, int groups, int of, int n) {{
+    int y = blockIdx.y, g = blockIdx.z {cut}, i = blockIdx.x * 64 + threadIdx.y * 8 + threadIdx.x;
+    if (i < n && b[g] > 0) a[(y * groups * of + blockIdx.z) * n + i] = 1;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "free"),
+    [("% groups", True), ("/ groups", True), ("/ (groups * of)", False)],
+)
+def test_rows_of_several_sizes_hold_what_is_cut_by_one_of_these(cut: str, free: bool) -> None:
+    result = refine_kernel(lowered(TURNED.format(cut=cut)), [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from attrs import define, field, frozen
 
@@ -283,7 +283,8 @@ class _Reading:
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
             columns = column_a, column_b
-            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free, self.around.cut)
+            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free)
+            self.bounded = self.bounded or self._is_cut(t.mul(width, _common(row_a, row_b)), columns)
             self.bounded = self.bounded or _asked_elsewhere(self.p, width, columns, self.around.asked)
             self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
@@ -297,6 +298,22 @@ class _Reading:
         self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
         self.names.append(str(size // element if size % element == 0 else size))
         return t.const(size), parts[0], parts[1]
+
+    def _is_cut(self, width: Term, columns: tuple[Term, Term]) -> bool:
+        """The kernel divides a column by the width: it goes over several rows."""
+        for column in columns:
+            unit, factor = unit_of(column), factor_of(column)
+            among = (t.scale(by, factor) for x, by in self.around.cut if side(x) and unit_of(x) is unit)
+            if any(certainly_at_most(width, by, self.free) for by in among):
+                return True
+        return False
+
+
+def _common(*rows: Term) -> Term:
+    """The parameters that all of some rows are multiplied with: of ``n * k`` in rows of ``g``, ``k``."""
+    products = [m for row in rows for m in t.monomials(row)]
+    shared = set(products[0]).intersection(*products) if products else set[Term]()
+    return reduce(t.mul, (x for x in shared if x.op is Op.SYMBOL and not side(x)), t.ONE)
 
 
 def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
@@ -331,7 +348,6 @@ def _bounded(
     width: Term,
     columns: tuple[Term, Term],
     free: Mapping[str, Var],
-    divided: Sequence[Division],
 ) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
@@ -344,8 +360,8 @@ def _bounded(
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(*columns))
     parts = t.subterms(*t.conjuncts(p.guards), *p.offsets)
-    cut = (*((x.args[0], x.args[1]) for x in parts if x.op in (Op.DIV, Op.REM)), *divided)
-    spanning = {unit_of(x) for x, by in cut if side(x) and exactly_divided(by, pitch) is not None}
+    cut = (x for x in parts if x.op in (Op.DIV, Op.REM) and exactly_divided(x.args[1], pitch) is not None)
+    spanning = {unit_of(x.args[0]) for x in cut if side(x.args[0])}
     for counted, of in (x for column in columns for x in _counted(column, width)):
         unit, factor = unit_of(counted), factor_of(counted)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
