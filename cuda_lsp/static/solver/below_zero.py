@@ -41,7 +41,7 @@ def needs_sizes_below_zero(
             negative |= arguments[name] < arguments[less]
             natural.append(t.le(_parameter(query, less), _parameter(query, name)))
     left = [t.le(t.ZERO, x) for x in _left_for_blocks(p, query)]
-    if left and query.possible(p, t.and_(facts, *left)) is False:
+    if left and query.possible(p, t.and_(facts, *left)) is not True:
         return True
     return negative and query.possible(p, t.and_(facts, *natural)) is not True
 
