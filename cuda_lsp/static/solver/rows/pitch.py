@@ -9,8 +9,8 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, reduce
 
 from attrs import define, field, frozen
 
@@ -37,13 +37,36 @@ Division = tuple[Term, Term]
 
 @frozen(eq=False)
 class _Around:
-    """What the kernel says of a pair's threads, wherever it does.
+    """What the kernel says of a pair's threads, wherever it does, as the pair calls what is not one for both.
 
     ``cut``: what it divides, and by what. ``asked``: what accesses are reached below (``upper_bounds``).
     """
 
-    cut: Sequence[Division] = ()
-    asked: Mapping[Term, Sequence[Term]] = field(factory=dict[Term, Sequence[Term]])
+    p: Problem
+    summary: Summary
+
+    @cached_property
+    def cut(self) -> Sequence[Division]:
+        own = self._as_called(dict.fromkeys(x for division in self.summary.cut for x in division))
+        return [(one[x], one[by]) for one in own for x, by in self.summary.cut]
+
+    @cached_property
+    def asked(self) -> Mapping[Term, Sequence[Term]]:
+        return upper_bounds(x for one in self._as_called(_limits(self.summary)) for x in one.values())
+
+    def _as_called(self, terms: Iterable[Term]) -> list[dict[Term, Term]]:
+        """The terms as each of the two threads has them."""
+        own = {x.args[0] for x in t.subterms(*self.p.offsets) if x.op in (Op.SYMBOL, Op.APPLY) and side(x)}
+        found: list[dict[Term, Term]] = []
+        for thread in ("#1", "#2"):
+            memo = dict[Term, Term]()
+
+            def called(part: Term, thread: str = thread) -> str | None:
+                name = f"{part.args[0]}{thread}"
+                return name if name in own else None
+
+            found.append({x: t.renamed(x, called, memo) for x in terms})
+        return found
 
 
 @frozen(eq=False)
@@ -105,7 +128,7 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
     readings: list[Pitch | None] = []
-    around = _around(p, summary)
+    around = _Around(p, summary)
     for start in begun:
         reading = _Reading(p, free, grid_known, stored, around=around)
         readings.append(reading.read(start))
@@ -140,25 +163,8 @@ def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
     return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
 
 
-def _around(p: Problem, summary: Summary) -> _Around:
-    """What is not one for both threads, as the pair calls it."""
-    own = {x.args[0] for x in t.subterms(*p.offsets) if x.op in (Op.SYMBOL, Op.APPLY) and side(x)}
-    cut: list[Division] = []
-    guards: list[Term] = []
-    for thread in ("#1", "#2") if own else ():
-        memo = dict[Term, Term]()
-
-        def called(part: Term, thread: str = thread) -> str | None:
-            name = f"{part.args[0]}{thread}"
-            return name if name in own else None
-
-        cut += [(t.renamed(x, called, memo), t.renamed(by, called, memo)) for x, by in summary.cut]
-        guards += [t.renamed(guard, called, memo) for guard in _guards(summary)]
-    return _Around(cut, upper_bounds(guards))
-
-
 @lru_cache(maxsize=budgets.KEPT_FACTS)
-def _guards(summary: Summary) -> Sequence[Term]:
+def _limits(summary: Summary) -> Sequence[Term]:
     """Limits that accesses are reached below."""
     every = (guard for access in accesses(summary.events) for guard in t.conjuncts(access.guard))
     return tuple(guard for guard in dict.fromkeys(every) if guard.op is Op.LE)
@@ -198,7 +204,7 @@ class _Reading:
     grid_known: bool
     components: bool  # what tells addresses apart may be a component of a structure of arrays
     whole: bool = field(default=False, kw_only=True)  # columns alone tell threads apart, in whichever rows
-    around: _Around = field(factory=_Around, kw_only=True)
+    around: _Around | None = field(default=None, kw_only=True)
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -284,8 +290,10 @@ class _Reading:
             self.assumable = self.assumable and alike and not crossed
             columns = column_a, column_b
             self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free)
-            self.bounded = self.bounded or self._is_cut(t.mul(width, _common(row_a, row_b)), columns)
-            self.bounded = self.bounded or _asked_elsewhere(self.p, width, columns, self.around.asked)
+            if self.around is not None and self.assumable and not self.bounded:
+                whole = t.mul(width, _common(row_a, row_b))
+                self.bounded = _is_cut(whole, columns, self.around.cut, self.free)
+                self.bounded = self.bounded or _asked_elsewhere(self.p, width, columns, self.around.asked)
             self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
@@ -299,14 +307,17 @@ class _Reading:
         self.names.append(str(size // element if size % element == 0 else size))
         return t.const(size), parts[0], parts[1]
 
-    def _is_cut(self, width: Term, columns: tuple[Term, Term]) -> bool:
-        """The kernel divides a column by the width: it goes over several rows."""
-        for column in columns:
-            unit, factor = unit_of(column), factor_of(column)
-            among = (t.scale(by, factor) for x, by in self.around.cut if side(x) and unit_of(x) is unit)
-            if any(certainly_at_most(width, by, self.free) for by in among):
-                return True
-        return False
+
+def _is_cut(
+    width: Term, columns: tuple[Term, Term], cut: Sequence[Division], free: Mapping[str, Var]
+) -> bool:
+    """The kernel divides a column by the width: it goes over several rows."""
+    for column in columns:
+        unit, factor = unit_of(column), factor_of(column)
+        among = (t.scale(by, factor) for x, by in cut if side(x) and unit_of(x) is unit)
+        if any(certainly_at_most(width, by, free) for by in among):
+            return True
+    return False
 
 
 def _common(*rows: Term) -> Term:
