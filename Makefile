@@ -24,7 +24,7 @@ $(TOOLKIT): $(STAMP)
 		$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[toolkit]' || true
 	@touch $@
 
-## what every change runs: everything this machine can, of long series a part; what is skipped says why
+## what every change runs: everything this machine can, of what takes long a part; what is skipped says why
 test: $(STAMP) lint types imports
 	$(BIN)/python -m pytest tests/protocol tests/e2e -n 3 --dist loadfile
 	$(BIN)/python -m pytest tests/unit tests/gpu -n 2 --dist loadgroup
@@ -32,7 +32,7 @@ test: $(STAMP) lint types imports
 unit: $(STAMP)
 	$(BIN)/python -m pytest tests/unit -n 2 --dist loadgroup
 
-## the long series as well, before a release or a merge that changes verdicts: hours on two slow cores
+## all of what takes long as well, before a release or a merge that changes verdicts: hours on two slow cores
 thorough: $(STAMP)
 	$(BIN)/python -m pytest tests/unit -n 2 --dist loadgroup -m ''
 

@@ -1,9 +1,11 @@
-"""Long series of tests that are alike: every change runs a part of each, ``make thorough`` all.
+"""Tests that take long: every change runs a part of each kind, ``make thorough`` all.
 
-A series is one test function with its cases. What a case takes is measured (``tests/data/seconds.json``, made
-of a whole run's JUnit report), so that whoever adds cases need not think of it: of a series that takes more
-than ``ALLOWED`` seconds each n-th case is run, the others are marked ``thorough``. A function with one or two
-cases is no series; what is to be held whole, as labelled verdicts are, is named in ``WHOLE``.
+A series is one test function with its cases: of one that takes more than ``ALLOWED`` seconds each n-th case
+is run. Functions with one or two cases are no series; those of one file that take longer than ``LONG`` each
+(they build programs, start processes) are a kind of their own, with ``OF_A_FILE`` seconds. What a case takes
+is measured (``tests/data/seconds.json``, made of a whole run's JUnit report), so that whoever adds cases need
+not think of it. What is to be held whole, as labelled verdicts are, is named in ``WHOLE``; of what real
+editors and clients do nothing but series is left out.
 
     pytest tests -n 2 --dist loadgroup -m '' --junitxml=all.xml && python tests/series.py all.xml
 """
@@ -21,14 +23,24 @@ from zlib import crc32
 import pytest
 
 SECONDS = Path(__file__).parent / "data" / "seconds.json"
-ALLOWED = 2.5
+ALLOWED = 1.5
 """Seconds of a processor that the cases of one function may take for each change."""
 
-MORE = {"test_blind": 60.0}
-"""The same of files that matter most: kernels whose truth was written first."""
+LONG = 3.0
+"""Seconds from which on a test that is no series is one of its file's long ones."""
 
-WHOLE = ("fixtures", "labelled", "linear_patterns", "linear_reading", "projects")
-"""Files whose every case counts: golden and labelled verdicts, patterns that a text could make slow."""
+OF_A_FILE = 15.0
+"""Seconds that a file's long ones may take for each change."""
+
+MORE = {"test_blind": 60.0, "test_linear_reading": 100.0}
+"""As ``ALLOWED``, of files that matter most: kernels whose truth was written first, readers' patterns."""
+
+WHOLE = ("fixtures", "labelled", "linear_patterns", "projects")
+"""Files whose every case counts: golden and labelled verdicts."""
+
+_IN_PARTS = ("unit", "gpu")
+_ALONE = 2
+"""Cases of a function that is no series."""
 
 
 class Series:
@@ -43,13 +55,25 @@ class Series:
         series: dict[str, list[pytest.Item]] = defaultdict(list)
         for item in items:
             series[f"{item.path.stem}::{getattr(item, 'originalname', item.name)}"].append(item)
+        long: dict[Path, list[tuple[float, pytest.Item]]] = defaultdict(list)
         for name, cases in series.items():
-            allowed = MORE.get(name.partition("::")[0], ALLOWED)
-            every = min(len(cases), math.ceil(len(cases) * self._seconds.get(name, 0) / allowed))
-            for number, case in enumerate(cases):
-                # Of several functions with the same three clients each client is run by some.
-                if len(cases) > 2 and every > 1 and number % every != crc32(name.encode()) % every:
-                    case.add_marker(pytest.mark.thorough)
+            seconds = self._seconds.get(name, 0)
+            if len(cases) > _ALONE:
+                allowed = MORE.get(name.partition("::")[0], ALLOWED)
+                _leave_out(name, [(seconds, case) for case in cases], allowed)
+            elif seconds > LONG and cases[0].path.parent.name in _IN_PARTS:
+                long[cases[0].path] += [(seconds, case) for case in cases]
+        for path, cases in long.items():
+            _leave_out(path.stem, cases, OF_A_FILE)
+
+
+def _leave_out(name: str, cases: list[tuple[float, pytest.Item]], allowed: float) -> None:
+    """Mark all but each n-th, where together they take longer than allowed."""
+    every = min(len(cases), math.ceil(sum(seconds for seconds, _ in cases) / allowed))
+    for number, (_, case) in enumerate(cases):
+        # Of several functions with the same three clients each client is run by some.
+        if len(cases) > 1 and every > 1 and number % every != crc32(name.encode()) % every:
+            case.add_marker(pytest.mark.thorough)
 
 
 def measured() -> dict[str, float]:
@@ -58,13 +82,17 @@ def measured() -> dict[str, float]:
 
 
 def seconds_of(report: Path) -> dict[str, float]:
-    """What a JUnit report says of series that take longer than ``ALLOWED``."""
+    """What a JUnit report says of what takes so long that a part of it may be left out."""
     taken: dict[str, list[float]] = defaultdict(list)
     for case in ElementTree.parse(report).iter("testcase"):
         file = case.attrib["classname"].split(".")[-1]
         if case.find("skipped") is None and file.removeprefix("test_") not in WHOLE:
             taken[f"{file}::{case.attrib['name'].split('[')[0]}"].append(float(case.attrib["time"]))
-    long = {name: sum(s) / len(s) for name, s in sorted(taken.items()) if sum(s) > ALLOWED and len(s) > 2}
+    long = {
+        name: sum(s) / len(s)
+        for name, s in sorted(taken.items())
+        if (sum(s) > ALLOWED if len(s) > _ALONE else sum(s) / len(s) > LONG)
+    }
     return {name: round(mean, 2) for name, mean in long.items()}
 
 

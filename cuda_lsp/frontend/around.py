@@ -14,7 +14,8 @@ from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
-from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launch_facts import as_others_call
+from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
 from cuda_lsp.frontend.own_names import left_to_program
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import made_headers, nearby_headers, units
@@ -35,6 +36,7 @@ class Around:
         self._host: tuple[Inclusions, HostCode] | None = None
         self._read: tuple[object, ReadFiles] = None, ReadFiles()  # for what the text mentions
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
+        self.called: tuple[Called, ...] = ()  # launches that files around hand one buffer twice
         self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
         self._ours: tuple[str, ...] = ()
         self._take_options()
@@ -117,19 +119,19 @@ class Around:
 
     def launches(self, text: str, names: tuple[str, ...] | None = None) -> tuple[LaunchSite, ...]:
         """The launches of the text."""
-        return self._host_code(text, names).launches(text)
+        return as_others_call(self._host_code(text, names).launches(text), self.called)
 
     def launches_elsewhere(
         self, text: str, of: Set[str], names: tuple[str, ...] | None = None
     ) -> Mapping[str, tuple[LaunchSite, ...]]:
         """Launches of these kernels in other files, by name: of the unit, then of the workspace."""
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        for site in self._host_code(text, names).launches_around(text, of):
+        for site in as_others_call(self._host_code(text, names).launches_around(text, of), self.called):
             found[site.kernel] = (*found.get(site.kernel, ()), site)
         read = {site.site.range.path for sites in found.values() for site in sites if site.site}
         for kernel, sites in self.outside.items():
-            others = tuple(s for s in sites if s.site and resolved_name(str(s.site.range.path)) not in read)
-            found[kernel] = (*found.get(kernel, ()), *others)
+            others = [s for s in sites if s.site and resolved_name(str(s.site.range.path)) not in read]
+            found[kernel] = (*found.get(kernel, ()), *as_others_call(others, self.called))
         return found
 
     def _host_code(self, text: str, names: tuple[str, ...] | None) -> HostCode:

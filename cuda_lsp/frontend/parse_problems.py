@@ -28,6 +28,7 @@ from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
+from cuda_lsp.ir.program import NextStep
 from cuda_lsp.model import Severity, SourceRange, ToolError
 
 # Headers of the toolkit, of libraries beside it and of the C library, by their whole names: a project's own
@@ -264,7 +265,8 @@ def kernel_errors(kernels: Sequence[KernelSource], problems: Problems, source: S
         name = next(k.base_name for k in kernels if k.offsets == (start, end)) if inside else ""
         for message, offset, certain in found[:_PER_KERNEL]:
             place = source.range(offset, offset + 1)
-            said = f"in kernel '{name}', not understood: {message}"
+            hint = "" if certain else f"; {NextStep.HEADER.value}"
+            said = f"in kernel '{name}', not understood: {message}{hint}"
             severity = Severity.ERROR if certain else Severity.INFORMATION
             errors.append(ToolError(said, place, severity, name if certain else ""))
     return errors

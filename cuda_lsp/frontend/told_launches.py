@@ -73,12 +73,12 @@ def said_of_launches(
 
 
 def _best_told(known: Sequence[LaunchConfig]) -> tuple[LaunchConfig, ...]:
-    """Those of the first kind that there is: of the file, of others; then those that sizes make, if any."""
+    """Those that the source tells, here and elsewhere; else those that sizes make, or that are assumed."""
     by_sizes = [launch for launch in known if _by_sizes(launch)]
     told = [launch for launch in known if not _by_sizes(launch)]
     here = [launch for launch in told if launch.source is not LaunchSource.WORKSPACE]
     certain = [launch for launch in told if not launch.assumed]
-    return tuple((here if certain else by_sizes or here) or told)
+    return tuple(told if certain else by_sizes or here or told)
 
 
 def _by_sizes(launch: LaunchConfig) -> bool:

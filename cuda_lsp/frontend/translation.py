@@ -10,6 +10,7 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
@@ -46,7 +47,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     stated_by,
     without_known,
 )
-from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
     Environment,
@@ -141,6 +142,24 @@ class Translation:
         self._around.outside = sites
         self._elsewhere = None
         self._outside_is_new = bool(sites)
+
+    @property
+    def called(self) -> tuple[Called, ...]:
+        """Launches, here or elsewhere, that callers in other files hand one buffer twice."""
+        return self._around.called
+
+    @called.setter
+    def called(self, sites: tuple[Called, ...]) -> None:
+        self._around.called = sites
+        self._elsewhere = self._launch_sites = self._host_key = None
+        self._sites_of = ()
+
+    def handing_on(self) -> frozenset[tuple[Path, str]]:
+        """Kernels of the text that are launched with pointers of who calls what launches them, and where."""
+        kernels = {source.base_name for source in (*self._sources.kernels, *self._sources.templates)}
+        every = itertools.chain(self.launch_sites, *self.sites_elsewhere.values())
+        places = ((s.written or s.site, s.kernel) for s in every if s.hands_on and s.kernel in kernels)
+        return frozenset((place.range.path, kernel) for place, kernel in places if place is not None)
 
     # ------------------------------------------------------------------------ guesses of what is around
 

@@ -10,6 +10,7 @@ from cuda_lsp.frontend.host.defined_kernels import defined_kernels
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSources
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.ir.program import NextStep
 from cuda_lsp.model import ToolError
 
 
@@ -20,8 +21,13 @@ def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
         return {}
     known = {k.base_name for k in (*sources.kernels, *sources.templates)}
     host = HostText(text)
-    named = ((name, start) for name, start in defined_kernels(host) if name not in known)
-    return {name: host.original(start) for name, start in named}
+    named = ((name, host.original(start)) for name, start in defined_kernels(host) if name not in known)
+    return {name: start for name, start in named if not _is_glued(text, start)}
+
+
+def _is_glued(text: str, start: int) -> bool:
+    """``name##_kernel``: a macro is defined that makes names of kernels; there is none of this one."""
+    return text[:start].rstrip(" \t").endswith("##")
 
 
 def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:
@@ -30,7 +36,8 @@ def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:
     for name, start in unread.items():
         offset = len(source.text[:start].encode("utf-8", "replace"))
         message = (
-            f"kernel '{name}' is not analysed: clang cannot make it out, or the preprocessor leaves it out"
+            f"kernel '{name}' is not analysed: clang cannot make it out, or the preprocessor leaves it out;"
+            f" {NextStep.HEADER.value}"
         )
         place = source.range(offset, offset + len(name.encode()))
         told.append(ToolError(message, place, kernel=name))

@@ -582,6 +582,16 @@ class Attempt:
     outcome: Var
 
 
+class NextStep(enum.Enum):
+    """What who asks for a verdict can do about a statement that was not translated, in words."""
+
+    RUN = "try `check --dynamic`"
+    PROGRAM = "try `cuda-lsp run --program`"  # only what the program keeps in memory tells
+    HEADER = "does it lack a header (-I) or a macro (-D)?"
+    BODY = "include the file that defines it"
+    CLUSTER = "`__cluster_dims__` would tell"
+
+
 @frozen
 class Incomplete:
     """Something that the frontend did not translate; it may touch ``arrays`` (None: none known).
@@ -598,11 +608,17 @@ class Incomplete:
     synchronises: bool = False
     harmless: bool = False
     attempt: Attempt | None = None
+    step: NextStep = NextStep.RUN
 
     @property
     def said(self) -> str:
         """That it is not analysed; of `input` and `output` two things are said at once."""
         return f"{self.construct} {'are' if '` and `' in self.construct else 'is'} not analysed"
+
+    @property
+    def told(self) -> str:
+        """The same, why, and what to do, as a reason of a verdict."""
+        return f"{self.said} ({self.reason}; {self.step.value})"
 
 
 Stmt = (

@@ -14,13 +14,14 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from functools import partial
 from pathlib import Path
 
 from attrs import evolve
 
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
@@ -47,11 +48,14 @@ from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 _NOT_INSTANTIATED = (
-    "a template that nothing in this file instantiates, and no guess of its arguments compiles"
+    "a template that nothing in this file instantiates, and no guess of its arguments compiles;"
+    " instantiate it explicitly"
 )
 
 _PATIENCE_S = 5.0
 """That who asks for a kernel waits for one that was put off."""
+
+_Elsewhere = Mapping[str, tuple[LaunchSite, ...]]
 
 
 class Analyzer:
@@ -74,7 +78,7 @@ class Analyzer:
         self._quick = quick
         self._learnt = learnt
         self._workspace = Workspace()
-        self._searches: queue.Queue[tuple[Path, frozenset[str]] | None] = queue.Queue()
+        self._searches: queue.Queue[tuple[Path, Document] | None] = queue.Queue()
         self._searcher: threading.Thread | None = None
         self._documents: dict[Path, Document] = {}
         self._settings_of: dict[Path, Settings] = {}
@@ -435,30 +439,49 @@ class Analyzer:
         return places <= {None, *(site.site for site in translation.launch_sites)}
 
     def _look_around(self, path: Path, document: Document, text: str) -> None:
-        """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
+        """Learn what other files tell: where they launch kernels of this one, and what buffers they hand on.
+
+        At once, or soon when in a hurry.
+        """
         translation = document.translation
-        here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
-        launched = {site.kernel for site in here if site.block is not None}
-        names = frozenset(k.base_name for k in translation.kernels()) - launched
-        if names <= document.searched:
+        names = frozenset(k.base_name for k in translation.kernels())
+        handed_on = translation.handing_on()
+        if names <= document.searched and handed_on <= document.handed_on:
             return
         document.searched |= names
+        document.handed_on |= handed_on
+        here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
+        document.launched |= {site.kernel for site in here if site.block is not None} & names
         if not self._quick:
-            translation.outside = self._workspace.launches(path, document.searched)
+            translation.outside, translation.called = self._found_around(path, document)
+            document.handed_on |= translation.handing_on()
             translation.reparse(text)
         elif self._learnt is not None:
             if self._searcher is None:
                 self._searcher = threading.Thread(target=self._search, name="cuda-lsp-launches", daemon=True)
                 self._searcher.start()
-            self._searches.put((path, frozenset(document.searched)))
+            self._searches.put((path, document))
+
+    def _found_around(self, path: Path, document: Document) -> tuple[_Elsewhere, tuple[Called, ...]]:
+        """Launches in other files, by kernel; launches that callers in other files hand one buffer twice."""
+        around = self._workspace.neighbours(path)
+        found = {
+            **self._workspace.launches(path, document.searched - document.launched),
+            **self._workspace.launched_too(path, document.launched, around),
+        }
+        beside = ((s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on)
+        handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
+        return found, self._workspace.handed_on(document.handed_on | handed_on, around)
 
     def _search(self) -> None:
         while (wanted := self._searches.get()) is not None:
-            path, names = wanted
-            found = self._workspace.launches(path, names)
+            path, document = wanted
+            found, called = self._found_around(path, document)
             document = self._documents.get(path)
-            if document is not None and found and found != document.translation.outside and self._learnt:
-                document.translation.outside = found
+            if document is None or not self._learnt or not (found or called):
+                continue
+            if found != document.translation.outside or called != document.translation.called:
+                document.translation.outside, document.translation.called = found, called
                 with self._lock:
                     document.carried.surroundings_changed()
                 self._learnt(path)

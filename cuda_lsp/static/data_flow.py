@@ -135,6 +135,20 @@ class DataFlow:
         once = given[0] if len(given) == 1 and steps else None
         return self._array_of(stripped(once.value), steps - 1) if isinstance(once, ir.Assign) else frozenset()
 
+    def read_for(self, var: Var) -> frozenset[Array]:
+        """The arrays that a variable is made of elements of as its own statements are written."""
+        found: set[Array] = set()
+        pending, seen = [var], {var}
+        while pending:
+            for s in self._givers.get(pending.pop(), ()):
+                if isinstance(s, ir.Load):
+                    found |= self.slice.roots(s.pointer)
+                elif isinstance(s, ir.Assign):
+                    new = [v for v in variables(s.value) if v not in seen and not v.name]
+                    seen.update(new)
+                    pending += new
+        return self.arrays_in(frozenset(found))
+
     @cached_property
     def _givers(self) -> Mapping[Var, Sequence[Stmt]]:
         return givers(self.slice.statements)

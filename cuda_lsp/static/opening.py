@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from attrs import define, field
 
@@ -35,6 +36,8 @@ class Document:
     version: int | None = None
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
     searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
+    launched: frozenset[str] = frozenset()  # those of them that are launched here, or in the unit
+    handed_on: frozenset[tuple[Path, str]] = frozenset()  # launches (where, of what) whose callers were
     last_good: dict[str, list[str]] = field(factory=dict[str, list[str]])
     """Kernel name → keys of its instances in their last text that clang could read."""
     text: str = ""

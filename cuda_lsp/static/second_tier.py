@@ -14,8 +14,7 @@ from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.findings.conditions import Open, parameters_of
-from cuda_lsp.static.findings.diagnosis import Key
-from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.findings.diagnosis import Key, open_reasons
 from cuda_lsp.static.launches.alternatives import with_sizes_of_blocks
 from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.launches.claims import claimed
@@ -65,6 +64,6 @@ def _left_open(answer: SolverResult) -> SolverResult:
     """A kernel of which no race is certain any more is undecided, for what these hang on."""
     if answer.verdict is not Verdict.RACY or any(f.certain and f.kind for f in answer.findings):
         return answer
-    doubts = (doubt(f.doubt) for f in answer.findings if f.kind and f.doubt in _ASSUMED)
+    doubts = open_reasons(f for f in answer.findings if f.kind and f.doubt in _ASSUMED)
     reasons = tuple(dict.fromkeys((*answer.reasons, *doubts)))
     return evolve(answer, verdict=Verdict.UNDECIDED, reasons=reasons)

@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import accepts
-from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.program import Kernel, Var
 from cuda_lsp.model import (
     RACES,
     Code,
@@ -32,6 +32,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.deadline import passed
 from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
@@ -45,9 +46,9 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Access, Budget, Trace
 from cuda_lsp.static.execution.values import Data
+from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
-from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.alike import not_looked_at
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
@@ -117,7 +118,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:
-        reasons = (doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
+        reasons = (words.doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
     reasons = tuple(dict.fromkeys(reasons))
     divergence = _divergence(findings.values())
     incomplete = (*incomplete_reasons(kernel), *divergence)
@@ -177,8 +178,8 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     trace = runs.of(launch)
     if trace.excluded:
         told_limits = tuple(limit_findings(kernel, launch, runs.settings.gpu))
-        reason = f"the kernel's assertions end this launch: {trace.excluded}"
-        return _Look(launch, told_limits, (reason,), frozenset(), False, (), False, excluded=True)
+        why = f"the kernel's assertions end this launch: {trace.excluded}; {words.TELL_THE_LAUNCH}"
+        return _Look(launch, told_limits, (why,), frozenset(), False, (), False, excluded=True)
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
     if launch.grid is None:
@@ -191,7 +192,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     found = claimed(kernel, launch, runs.settings.gpu, found)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
     open_reasons = [
-        f.reason or doubt(Open.ENUMERATION)
+        f.open_reason or words.reason(Open.ENUMERATION)
         for f in doubts
         if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE
     ]
@@ -212,7 +213,11 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
             *examples,
             *limit_findings(kernel, launch, runs.settings.gpu),
         ),
-        reasons=(*trace.undecided, *(() if trace.whole else (doubt(Open.OTHER_BLOCKS),)), *open_reasons),
+        reasons=(
+            *trace.undecided,
+            *(() if trace.whole else (words.reason(Open.OTHER_BLOCKS),)),
+            *open_reasons,
+        ),
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
@@ -395,7 +400,7 @@ def _with_deciding_values(
 
 def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
     if finding.code in _PERFORMANCE and finding.status is Status.PROVED:
-        named, divisors = between_lanes(kernel, finding.site)
+        named, divisors = between_lanes(kernel, finding.site, finding.launch and finding.launch.block)
         values = tuple((name, value) for name, value in example.values if name in named)
         if any(value == finding.apart for _, value in values):
             values = tuple(each for each in values if each[1] == finding.apart or each[0] in divisors)
@@ -403,9 +408,21 @@ def _under(finding: Diagnosis, example: Example, kernel: Kernel) -> Diagnosis:
             sorted(values, key=lambda each: each[0] not in divisors)
         )  # told if there is room for one
         return finding.needing(Example(values, sampled=True)) if values else finding
+    example = _deciding(example, finding, kernel)
     if finding.code in _UP_TO_SIZES:
         return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     return finding.needing(example) if finding.status is Status.PROVED else finding
+
+
+def _deciding(example: Example, finding: Diagnosis, kernel: Kernel) -> Example:
+    """The example without the arguments that nothing at the finding's places comes from."""
+    flow = data_flow(kernel)
+    sites = (finding.site, *(related.site for related in finding.related))
+    accesses = [access for site in sites for access in flow.at(site.range)]
+    sources = flow.through_memory(frozenset(x for a in accesses for x in (*a.address, *a.guard)))
+    names = {x.name for x in sources if isinstance(x, Var)}
+    values = tuple(each for each in example.values if each[0] in names)
+    return evolve(example, values=values) if values else example
 
 
 def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:

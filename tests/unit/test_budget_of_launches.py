@@ -34,4 +34,4 @@ def test_behind_one_that_is_open_the_rest_of_the_budget_is_all() -> None:
     result = refine_kernel(kernel, LAUNCHES, GPU, Budget(kernel=0.5))
     assert result.verdict is not Verdict.RACE_FREE
     assert work.done() - begun < 2 * 0.5
-    assert "walking through the kernel took all of the solver's time" not in result.reasons
+    assert not any("took all of the solver's time" in reason for reason in result.reasons)

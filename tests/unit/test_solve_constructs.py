@@ -173,7 +173,7 @@ def test_what_is_not_translated_leaves_the_kernel_undecided_with_its_reason():
     kernel = n.kernel(ir.Incomplete("asm", "unknown instruction", n.site()))
     result = refine(kernel)
     assert result.verdict is Verdict.UNDECIDED
-    assert result.reasons == ("asm is not analysed (unknown instruction)",)
+    assert result.reasons == ("asm is not analysed (unknown instruction; try `check --dynamic`)",)
 
 
 def test_a_loop_of_unknown_updates_is_never_called_race_free():

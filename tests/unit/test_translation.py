@@ -288,6 +288,15 @@ def test_prototypes_macros_and_comments_are_no_kernels(translate: Open) -> None:
     assert translate(text).diagnostics == ()
 
 
+def test_a_macro_that_glues_names_of_kernels_is_no_kernel_of_the_rest_of_the_name(translate: Open) -> None:
+    macro = (
+        "#define MAKE(name, what) \\\n__global__ void name##_kernel(float* x) { \\\n*x = what(*x); \\\n}\n"
+    )
+    assert translate(macro).diagnostics == ()
+    made = translate(f"{macro}MAKE(root, sqrtf)\n")
+    assert made.unreadable == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -96,7 +96,9 @@ def test_a_launch_whose_block_follows_a_size_stands_beside_one_that_is_told() ->
         Path("k.cu"), COLUMNS + ONE + "void g(float* d, int n) { k<<<4, n>>>(d); }"
     ).kernels
     assert report.verdict is Verdict.UNDECIDED
-    assert report.reasons == ("the block of the launch on line 3 is not known, and some may race",)
+    assert report.reasons == (
+        "the block of the launch on line 3 is not known, and some may race; `// cuda-lsp: launch` would tell",
+    )
     (report,) = check_text(Path("k.cu"), COLUMNS + ONE).kernels
     assert report.verdict is Verdict.RACE_FREE
 
@@ -127,5 +129,6 @@ def test_a_caller_in_another_file_that_does_not_tell_stands_beside_one_that_does
         assert report.verdict is verdict
         if passed == "n":
             assert report.reasons == (
-                "the block of the launch on line 2 of b.cpp is not known, and some may race",
+                "the block of the launch on line 2 of b.cpp is not known, and some may race;"
+                " `// cuda-lsp: launch` would tell",
             )

@@ -264,3 +264,42 @@ def test_a_constant_of_a_header_stays_one_where_another_function_has_a_variable_
     (kernel,) = check_file(tmp_path / "fold.cu").kernels
     told = [x.block for x in kernel.launches if x.source is LaunchSource.FILE]
     assert told == ([block] if block is not None else [])
+
+
+SWAP = """__global__ void swap(float* d) {
+    __shared__ float s[256];
+    s[threadIdx.x] = d[threadIdx.x];
+    d[threadIdx.x] = s[threadIdx.x ^ 32];
+}
+"""
+ALONE = "void here(float* d) { swap<<<1, 32>>>(d); }\n"
+FAR = "void there(float* d) { swap<<<1, 128>>>(d); }\n"
+DECLARED = "__global__ void swap(float* d);\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [
+        ('#include "swap.h"\n' + FAR, Verdict.RACY),
+        (DECLARED + FAR, Verdict.RACY),
+        (FAR, Verdict.RACE_FREE),  # of a kernel that it does not see
+        (SWAP.replace("^ 32", "") + FAR, Verdict.RACE_FREE),  # of its own
+        (DECLARED + FAR.replace("128", "32"), Verdict.RACE_FREE),
+    ],
+)
+def test_launches_of_others_count_beside_those_of_the_file(
+    tmp_path: Path, other: str, verdict: Verdict
+) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, swap_h=DECLARED, swap_cu=SWAP.replace("32", "96") + ALONE, other_cu=other)
+    (kernel,) = check_file(tmp_path / "swap.cu").kernels
+    assert kernel.verdict is verdict
+
+
+def test_every_file_that_includes_a_kernel_may_launch_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    text = SWAP.replace("32", "96")
+    write(tmp_path, swap_cuh=text, a_cu='#include "swap.cuh"\n' + ALONE, b_cu='#include "swap.cuh"\n' + FAR)
+    (kernel,) = check_file(tmp_path / "swap.cuh").kernels
+    assert kernel.verdict is Verdict.RACY
+    assert {launch.block for launch in kernel.launches} == {(32, 1, 1), (128, 1, 1)}

@@ -1,17 +1,20 @@
 """What a launch passes, in the words of those who call the function that it stands in. Read from text.
 
 ``void run(float* p, float* q) { k<<<1, 32>>>(p, q); }`` and ``run(d, d + n)``: the two are one buffer there.
+Callers in other files are asked where they hand on one thing twice (``handed_twice``).
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 
 from cuda_lsp.frontend.host.constants import NO_POINTERS
 from cuda_lsp.frontend.host.expressions import bracketed, declaration, field_of
+from cuda_lsp.frontend.host.handed_twice import pointers_of
+from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction, HostFunctions
 from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.indirect_calls import indirect_calls
@@ -29,18 +32,26 @@ ComesTo = Callable[[int, Set[str]], bool]
 """Whether somebody comes to a place of a function who passes no pointer for these parameters of it."""
 
 
+HandingOn = Callable[[HostFunction, Sequence[int]], Iterable[HostFile]]
+"""Other files that may call a function with one thing, or what was made of it, at two of its positions."""
+
+Called = tuple[HostFile, tuple[str, ...], int]
+"""A call's file, the arguments of a launch in words that mean something there, and where it stands."""
+
+
 def as_called(
-    functions: HostFunctions,
-    pointers: HostPointers,
+    file: HostFile,
+    elsewhere: HandingOn,
     arguments: Sequence[str],
     at: int,
     comes_to: ComesTo,
     levels: int = _MOST_LEVELS,
-) -> Iterator[tuple[tuple[str, ...], int]]:
+) -> Iterator[Called]:
     """The arguments as each caller makes them, and where it does; a function's own callers and theirs.
 
     Of callers that pass ``nullptr`` for what has to be something at the place, nothing is said.
     """
+    functions, pointers = file.constants.functions, file.pointers
     function = functions.around(at)
     if function is None or not levels:
         return
@@ -58,7 +69,7 @@ def as_called(
 
     arguments = [_WORD.sub(lambda m: f"{m[0]}()" if own(m[0]) else m[0], text) for text in arguments]
     word = re.compile(rf"(?<![\w.>])({'|'.join(used)})\b(\s?(?:\.|->)\s?(?=\w))?")
-    for call in _calls(functions, pointers, function):
+    for caller, call in itertools.islice(_every_call(file, function, elsewhere), _MOST_CALLS):
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
         passed = dict(zip(names, (text.strip() for text in given), strict=False))
         nothing = {name for name, text in passed.items() if text in NO_POINTERS and name in kept}
@@ -69,19 +80,40 @@ def as_called(
             _unpacked(arguments, names[-1], given[len(names) - 1 :]) if function.has_pack else arguments
         )
         texts = tuple(word.sub(put, text) for text in unpacked)
-        yield texts, call.begin
-        yield from as_called(functions, pointers, texts, call.begin, comes_to, levels - 1)
+        yield caller, texts, call.begin
+        known = comes_to if caller is file else _anybody
+        yield from as_called(caller, elsewhere, texts, call.begin, known, levels - 1)
 
 
-def _calls(functions: HostFunctions, pointers: HostPointers, function: HostFunction) -> Iterator[Call]:
-    """Those of a function that others make, with as many arguments as it takes."""
+def _anybody(at: int, nothing: Set[str]) -> bool:
+    """Of places in other files nothing is known."""
+    del at, nothing
+    return True
+
+
+def _every_call(
+    file: HostFile, function: HostFunction, elsewhere: HandingOn
+) -> Iterator[tuple[HostFile, Call]]:
+    """Those of a function in its file, and those of other files that hand on one thing twice."""
+    yield from ((file, call) for call in _calls(file, function, function.body))
+    if function.member:
+        return  # another class may have one of that name
+    positions = pointers_of(file.host, function)
+    for caller in elsewhere(function, positions) if len(positions) > 1 else ():
+        if caller.path != file.path and not any(caller.constants.functions.named(function.name)):
+            yield from ((caller, call) for call in _calls(caller, function))
+
+
+def _calls(file: HostFile, function: HostFunction, body: int | None = None) -> Iterator[Call]:
+    """Those that others make of it, with as many arguments as it takes; ``body``: its own, if it is here."""
+    functions = file.constants.functions
     direct = functions.calls(function.name, member=True)
-    every = itertools.chain(direct, indirect_calls(pointers.text, functions, function))
+    every = itertools.chain(direct, indirect_calls(file.host, functions, function))
     for call in itertools.islice(every, _MOST_CALLS):
-        declares = call.begin <= function.closing < call.end
-        calls_itself = function.body <= call.begin <= function.end
-        takes = function.takes_in_all(len(call.arguments))
-        if takes and not (call.explicit or declares or calls_itself):
+        mine = body is not None and (
+            call.begin <= function.closing < call.end or body <= call.begin <= function.end
+        )
+        if function.takes_in_all(len(call.arguments)) and not (call.explicit or mine):
             yield call
 
 

@@ -6,6 +6,7 @@ The text of one file, the one that is looked at, changes all the time; the other
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,7 @@ from cuda_lsp.frontend.surroundings.included import resolved
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_DECLARED = r"\b__global__\b[^;{{}}]{{0,300}}(?<!\w){name}\s*\([^;{{}}]{{0,2000}}\)\s*;"
 _MOST_FILES = 400
 _MOST_BYTES = 2 << 20  # of one file
 
@@ -89,6 +91,18 @@ class HostCode:
         if all(site.block is not None for site in found):
             return found
         return walked.launches_with(self.file(text), of)
+
+    def sees(self, text: str, path: Path, kernel: str) -> bool:
+        """Whether the file, when it has this text, can launch a kernel that ``path`` defines.
+
+        It includes that file, or declares the kernel, as what it includes may.
+        """
+        walked, _ = self._walk(text)
+        if Path(files.target(path)) in walked.states:
+            return True
+        declares = re.compile(_DECLARED.format(name=re.escape(kernel)))
+        texts = (text, *(self._files.text(other) for other in walked.states))
+        return any(kernel in each and declares.search(each) is not None for each in texts)
 
     def file(self, text: str) -> HostFile:
         """The file, when it has this text."""

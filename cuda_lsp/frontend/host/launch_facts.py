@@ -9,6 +9,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import partial
 
 from attrs import evolve, field, frozen
 
@@ -17,7 +18,7 @@ from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import number
 from cuda_lsp.frontend.host.guards import in_common
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launch_site import LaunchSite
+from cuda_lsp.frontend.host.launch_site import Buffers, Called, LaunchSite
 from cuda_lsp.frontend.host.passed_types import known_type, may_be_together
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula, named
@@ -56,6 +57,22 @@ def without_known(here: Sequence[LaunchSite], elsewhere: Sequence[LaunchSite]) -
     open_ones = Counter(s.site.text for s in here if s.block is None and s.site is not None)
     resolved = {text for text, number in open_ones.items() if number <= known[text]}
     return tuple(s for s in here if s.block is not None or s.site is None or s.site.text not in resolved)
+
+
+def as_others_call(sites: Sequence[LaunchSite], called: Sequence[Called]) -> tuple[LaunchSite, ...]:
+    """Launches with the buffers of those of them that are ``called`` by other files.
+
+    They are told apart by their text: lines move while somebody types.
+    """
+
+    buffers = {(c.kernel, c.site.range.path, c.site.text): c.buffers for c in called}
+    places = ((site.kernel, site.written or site.site) for site in sites)
+    told = [buffers.get((k, at.range.path, at.text)) if at is not None else None for k, at in places]
+    return tuple(evolve(s, buffers=partial(_same, b)) if b else s for s, b in zip(sites, told, strict=True))
+
+
+def _same(buffers: Buffers) -> Buffers:
+    return buffers
 
 
 def launches_for(

@@ -35,6 +35,15 @@ Buffers = tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffe
 """``shared``, ``shared_fields`` and ``told_fields`` of a launch."""
 
 
+@frozen
+class Called:
+    """A launch of a kernel, the text that makes it, and its ``buffers`` as it is called from other files."""
+
+    kernel: str
+    site: Site
+    buffers: Buffers
+
+
 def _no_buffers() -> Buffers:
     return {}, {}, frozenset()
 
@@ -59,7 +68,8 @@ class LaunchSite:
     ``definitions``: macros with which the kernel is compiled when the program runs, as the host writes them.
     ``scope``: what stands before the kernel's name, ``a::b::``. ``sums``: arguments that hold running sums.
     ``written``: where the launch stands, if ``site`` is where a caller comes to it.
-    ``ties``: arguments that a call makes of others, and these.
+    ``ties``: arguments that a call makes of others, and these. ``hands_on``: several pointers come from who
+    calls the function around, whom other files may hold.
     """
 
     kernel: str
@@ -92,6 +102,7 @@ class LaunchSite:
     sums: Mapping[int, PassedSum] = field(factory=dict[int, PassedSum])
     written: Site | None = None
     ties: frozenset[tuple[int, int]] = frozenset()
+    hands_on: bool = field(default=False, eq=False)
 
     @property
     def shared(self) -> Mapping[int, SharedBuffer]:

@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.caller_arguments import as_called, as_set
+from cuda_lsp.frontend.host.caller_arguments import HandingOn, as_called, as_set
 from cuda_lsp.frontend.host.computed_arguments import (
     component,
     computed_arguments,
@@ -43,6 +43,7 @@ from cuda_lsp.frontend.host.driver_launches import driver_launches
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
 from cuda_lsp.frontend.host.guards import Comparison, comparisons, excluded, guards
+from cuda_lsp.frontend.host.handed_twice import hands_on_twice, pointers_of
 from cuda_lsp.frontend.host.host_constants import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -51,10 +52,11 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.host_functions import HostFunction
 from cuda_lsp.frontend.host.kernel_variables import KernelVariables, Names
 from cuda_lsp.frontend.host.kernels_by_name import BY_NAME, launches_by_name
 from cuda_lsp.frontend.host.known_values import Taken
-from cuda_lsp.frontend.host.launch_site import Buffers, LaunchSite
+from cuda_lsp.frontend.host.launch_site import Buffers, Called, LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed, unknown_name
@@ -85,6 +87,7 @@ from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Extents, Site
 
 _T = TypeVar("_T")
+_Buffers = Mapping[int, SharedBuffer]
 _ANGLES = re.compile(r"<<\s{0,8}<")
 _LAUNCH = re.compile(
     rf"{_ANGLES.pattern}|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode|[Ll]aunch_?[Kk]ernel|[Kk]ernel_?[Ll]aunch"
@@ -171,6 +174,15 @@ def launches_of(
     return tuple(site for site in (*sites, *through_variables) if of is None or site.kernel in of)
 
 
+def handed_on(file: HostFile, of: Set[str], handing_on: HandingOn) -> Iterator[Called]:
+    """Launches of some kernels as other files come to them that hand on one buffer twice."""
+    reader = _Reader(file, no_callers)
+    for use in _written(file, reader):
+        if use.launch.kernel in of and reader.is_handed_on(use.launch, use.at, handing_on):
+            buffers = reader.buffers(use.launch, use.at, handing_on)
+            yield Called(use.launch.kernel, file.site(use.begin, use.end), buffers)
+
+
 def _held_kernels(use: _Use, held: Names, reader: _Reader) -> Iterator[LaunchSite]:
     """The launch of each kernel that may stand in the place of one, with its template arguments there."""
     by_template: dict[str | None, list[str]] = {}
@@ -222,7 +234,7 @@ class _Reader:
     """One file whose launches are told."""
 
     def __init__(self, file: HostFile, elsewhere: Callers) -> None:
-        self._file = file
+        self._file, self._elsewhere = file, elsewhere
         self._ways = Ways(elsewhere)
         self._values = TemplateValues(file, elsewhere)
         self._made: dict[object, object] = {}  # of each launch, on whichever way it is come by
@@ -399,7 +411,8 @@ class _Reader:
             made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
             conditions=self._conditions(launch, at, given.taken),
-            buffers=lambda: self._shared(launch, at),
+            buffers=lambda: self.buffers(launch, at),
+            hands_on=self._hands_on(launch, at),
             computed=self._computed_from_others(launch, at, given.taken),
             pointed=self._pointed(launch, at),
             types=self._types(launch, at, {}),
@@ -480,12 +493,24 @@ class _Reader:
             (pointed, at, *launch.arguments), lambda: pointed(self._file.pointers, launch.arguments, at)
         )
 
-    def _shared(self, launch: Written, at: int) -> Buffers:
-        constants = self._file.constants
+    def _handing_on(self, function: HostFunction, positions: Sequence[int]) -> Iterator[HostFile]:
+        name, others = function.name, self._elsewhere(function.name)
+        return (file for file in others if hands_on_twice(file.host.plain, name, positions))
 
-        pointers = self._file.pointers
+    def is_handed_on(self, launch: Written, at: int, handing_on: HandingOn) -> bool:
+        """Whether calls of other files lead to a launch that hand on one thing twice."""
+        called = as_called(self._file, handing_on, launch.arguments, at, self._comes_to)
+        return any(file is not self._file for file, _, _ in called)
 
-        def buffers(arguments: Sequence[str], at: int, computed: Computed) -> Mapping[int, SharedBuffer]:
+    def buffers(self, launch: Written, at: int, handing_on: HandingOn | None = None) -> Buffers:
+        """What a launch passes that lies in one buffer, as the function around is called.
+
+        ``handing_on``: in other files; None: in those of the unit.
+        """
+        file, constants = self._file, self._file.constants
+
+        def buffers(where: HostFile, arguments: Sequence[str], at: int, computed: Computed) -> _Buffers:
+            constants, pointers, units = where.constants, where.pointers, where.units
             found = shared_buffers(
                 arguments,
                 lambda text: constants.integer(text, at),
@@ -495,7 +520,6 @@ class _Reader:
                 pointers.returned,
                 lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
             )
-            units = self._file.units
             if not is_doubtful(found, units, arguments, lambda name: pointers.held(name, at)):
                 return found
             called = computed is nobody_computes  # of the callers' arguments
@@ -505,20 +529,32 @@ class _Reader:
 
         def buffers_told() -> Buffers:
             packed = _count(launch.arguments) is None
-            fields = () if packed else record_fields(pointers, self._file.fields, launch.arguments, at)
+            fields = () if packed else record_fields(file.pointers, file.fields, launch.arguments, at)
             every = (*launch.arguments, *(field.text for field in fields))
             found = buffers(
+                file,
                 every,
                 at,
                 lambda apart: distance(constants, launch.configuration, launch.arguments, at, apart),
             )
-            called = as_called(constants.functions, pointers, every, at, self._comes_to)
-            others = itertools.chain(called, as_set(constants.functions, pointers, every, at))
-            found = together(found, (buffers(texts, place, nobody_computes) for texts, place in others))
+            called = as_called(file, handing_on or self._handing_on, every, at, self._comes_to)
+            set_ = ((file, *set_) for set_ in as_set(constants.functions, file.pointers, every, at))
+            others = itertools.chain(called, set_)
+            found = together(found, (buffers(*other, nobody_computes) for other in others))
             told = frozenset((field.position, field.name) for field in fields)
             return *by_field(found, fields, len(launch.arguments)), told
 
-        return self._once((shared_buffers, at, *_written_as(launch)), buffers_told)
+        return self._once((shared_buffers, at, handing_on, *_written_as(launch)), buffers_told)
+
+    def _hands_on(self, launch: Written, at: int) -> bool:
+        """Whether several pointers come from who calls the function around, as others may."""
+        functions = self._file.constants.functions
+        function = functions.around(at)
+        if function is None or function.member:
+            return False
+        words = {word for text in launch.arguments for word in _WORD.findall(text)}
+        places = pointers_of(self._file.host, function)
+        return sum(function.parameters[i][0] in words for i in places) > 1
 
     def _sums(self, launch: Written, at: int) -> Mapping[int, PassedSum]:
         file, constants = self._file, self._file.constants

@@ -199,7 +199,7 @@ class Braces:
         heads = list(_FOR.finditer(before, head))
         at = position + 1 - len(before) + heads[-1].start() if heads else -1
         while at >= 0 and (statement := _HEAD.match(self._plain, at)) is not None:
-            at = _closing_near(self._plain, statement.end() - 1) + 1 or -1
+            at = closing_near(self._plain, statement.end() - 1) + 1 or -1
         if at < 0:
             return position
         at += self._plain[at : at + 1].isspace()
@@ -209,7 +209,7 @@ class Braces:
         return self._semicolons[ended] if ended < len(self._semicolons) else position
 
 
-def _closing_near(plain: str, opening: int) -> int:
+def closing_near(plain: str, opening: int) -> int:
     """Where a parenthesis is closed; -1 when that is far or nowhere."""
     depth = 0
     for bracket in _BRACKET["()"].finditer(plain, opening, opening + FURTHEST):

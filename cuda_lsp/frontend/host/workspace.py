@@ -9,22 +9,25 @@ launches in other editor buffers are not seen.
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from attrs import define, field, frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend.host.caller_arguments import HandingOn
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.defined_kernels import defined_kernels
+from cuda_lsp.frontend.host.handed_twice import hands_on_twice
 from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.launches import may_launch, may_launch_by_macros, may_launch_kernel
+from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
+from cuda_lsp.frontend.host.launches import handed_on, may_launch, may_launch_by_macros, may_launch_kernel
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -37,6 +40,7 @@ _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 5
+_BODY = r"(?<!\w){name}\s*\((?:[^(){{}};]|\([^(){{}};]*\)){{0,1000}}\)\s*(?:const\s*)?(?:noexcept\s*)?\{{"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
 
@@ -124,31 +128,73 @@ class Workspace:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         now = _Now()
         with self._lock:
-            for ring in _rings(path):
-                here = self._sites(_Ring(ring, now), path, wanted - set(found), now)
+            for ring in _rings(path) if wanted else ():
+                here = self._sites(Neighbours(ring, now), path, wanted - set(found))
                 found.update(here)
                 if wanted <= set(found):
                     break
         return found
 
-    def _sites(
-        self, ring: _Ring, path: Path, wanted: set[str], now: _Now
-    ) -> dict[str, tuple[LaunchSite, ...]]:
+    def neighbours(self, path: Path) -> Neighbours:
+        """The files around a path, as they are now."""
+        return Neighbours(_everywhere(path), _Now())
+
+    def launched_too(
+        self, path: Path, kernels: Set[str], around: Neighbours
+    ) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Sites in other files for kernels that ``path`` defines and launches, or its unit does.
+
+        Of files that see these: others launch kernels of their own that are called alike.
+        """
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        with self._lock:
+            for file in around.naming(kernels) if kernels else ():
+                known = self._read(file) if file != path else None
+                named = {k for k in kernels if known.may_launch(k)} if known is not None else set[str]()
+                if known is None or not named:
+                    continue
+                code = around.now.code(file, known.text)
+                seen = {k for k in named if not known.defines(k) and code.sees(known.text, path, k)}
+                for site in self._launching(file, known, around, seen):
+                    found[site.kernel] = (*found.get(site.kernel, ()), site)
+        return found
+
+    def handed_on(self, launched: Iterable[tuple[Path, str]], around: Neighbours) -> tuple[Called, ...]:
+        """Launches of kernels (where, and which) as files ``around`` call what launches them.
+
+        Those alone to which a call hands one buffer twice.
+        """
+        by_file: dict[Path, set[str]] = {}
+        for file, kernel in launched:
+            by_file.setdefault(file, set()).add(kernel)
+        with self._lock:
+            every = (
+                handed_on(around.now.calling(file, text_of(file)), kernels, around.handing_on_twice(file))
+                for file, kernels in by_file.items()
+            )
+            return tuple(itertools.chain.from_iterable(every))
+
+    def _sites(self, ring: Neighbours, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring.paths:
             known = self._read(file)
             kernels = {k for k in wanted if known.may_launch(k)} if known is not None else set[str]()
             if known is None or not kernels:
                 continue
-            here = _alone(file, known, kernels, now)
-            if any(site.block is None for site in here):
-                here = _as_called(file, known, ring, kernels, now)
+            here = self._launching(file, known, ring, kernels)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
                 if file == path or self._is_of(site.kernel, path, file, ring.paths):
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
+
+    def _launching(
+        self, file: Path, known: _File, ring: Neighbours, kernels: Set[str]
+    ) -> Sequence[LaunchSite]:
+        """A file's launches of some kernels; where it does not tell their blocks, as others call it."""
+        here = _alone(file, known, kernels, ring.now) if kernels else ()
+        return _as_called(file, known, ring, kernels) if any(s.block is None for s in here) else here
 
     def _is_of(self, kernel: str, path: Path, launching: Path, ring: Sequence[Path]) -> bool:
         """Whether no other file that defines a kernel of this name is nearer to the one that launches it."""
@@ -171,26 +217,48 @@ class Workspace:
         return known
 
 
-class _Ring:
-    """Files around a kernel, while its launches are looked for."""
+class Neighbours:
+    """Files around a kernel, while its launches are looked for; what they say is read once."""
 
     def __init__(self, paths: Sequence[Path], now: _Now) -> None:
         self.paths = paths
-        self._now = now
+        self.now = now
         self._calling: dict[str, tuple[HostFile, ...]] = {}
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
         return {path: text_of(path) for path in self.paths}
 
+    def naming(self, words: Set[str]) -> Sequence[Path]:
+        """Those whose texts hold one of some words."""
+        return [path for path, text in self._texts.items() if any(word in text for word in words)]
+
     def calling(self, name: str) -> tuple[HostFile, ...]:
         """Those that may call a function."""
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
             texts = ((path, text) for path, text in self._texts.items() if name in text)
-            found = (self._now.calling(path, text) for path, text in texts if called.search(text))
+            found = (self.now.calling(path, text) for path, text in texts if called.search(text))
             self._calling[name] = tuple(found)
         return self._calling[name]
+
+    def handing_on_twice(self, defined: Path) -> HandingOn:
+        """Those that may give a function one thing twice; it is ``defined`` nearest to them."""
+
+        @cache
+        def found(name: str, positions: tuple[int, ...]) -> tuple[HostFile, ...]:
+            texts = {path: text for path, text in self._texts.items() if path != defined and name in text}
+            calling = {path: text for path, text in texts.items() if hands_on_twice(text, name, positions)}
+            defines = re.compile(_BODY.format(name=re.escape(name)))
+            others = [path for path, text in texts.items() if defines.search(text)] if calling else []
+
+            def nearer(caller: Path) -> bool:
+                own = in_common(defined.parts, caller.parts)
+                return any(in_common(other.parts, caller.parts) > own for other in others)
+
+            return tuple(self.now.calling(path, text) for path, text in calling.items() if not nearer(path))
+
+        return lambda function, positions: found(function.name, tuple(positions))
 
 
 def text_of(file: Path) -> str:
@@ -211,7 +279,7 @@ def _alone(file: Path, known: _File, kernels: Set[str], now: _Now) -> Sequence[L
     return [site for kernel in sorted(kernels) for site in known.sites[kernel]]
 
 
-def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _Now) -> Sequence[LaunchSite]:
+def _as_called(file: Path, known: _File, ring: Neighbours, kernels: Set[str]) -> Sequence[LaunchSite]:
     """A file's launches of some kernels, where other files of the ring call what launches them.
 
     They are found again only where others call than did in a smaller ring.
@@ -220,10 +288,10 @@ def _as_called(file: Path, known: _File, ring: _Ring, kernels: Set[str], now: _N
     def callers(name: str) -> Sequence[HostFile]:
         return [other for other in ring.calling(name) if other.path != file]
 
-    before = now.found.setdefault(file, [])
+    before = ring.now.found.setdefault(file, [])
     found = next((f for f in before if kernels <= f.kernels and f.holds(callers)), None)
     if found is None:
-        found = _found(now.code(file, known.text), known, kernels, callers)
+        found = _found(ring.now.code(file, known.text), known, kernels, callers)
         before.append(found)
     return found.of(kernels)
 
@@ -254,17 +322,31 @@ def _rings(path: Path) -> Iterator[list[Path]]:
 
     Parents are looked at only inside a project: below its root, or a folder that a build file marks.
     """
+    folders = _folders_around(path)
+    yield from [list(_files(folder, folders=1)) for folder in folders[:1]]
+    for ring in folders:
+        yield list(_files(ring, folders=_MOST_FOLDERS))
+
+
+def _everywhere(path: Path) -> list[Path]:
+    """The files of the last ring, those of the first one before others."""
+    folders = _folders_around(path)
+    nearest = (file for folder in folders[:1] for file in _files(folder, folders=1))
+    furthest = (file for folder in folders[-1:] for file in _files(folder, folders=_MOST_FOLDERS))
+    return list(dict.fromkeys((*nearest, *furthest)))
+
+
+def _folders_around(path: Path) -> list[Path]:
+    """The folder of a file and those around it that are of its project."""
     if not files.is_regular(path):  # a text that was never saved has no neighbours
-        return
+        return []
     folder = path.parent
-    yield list(_files(folder, folders=1))
     around = [folder, *folder.parents][: _MOST_PARENTS + 1]
     marked = (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS))
     project, root = next(marked, 0), project_root(path)
     depth = len(folder.absolute().parts) - len(root.parts) if root is not None else 0
     project = max(project, depth if depth < len(around) else 0)
-    for ring in around[: project + 1]:
-        yield list(_files(ring, folders=_MOST_FOLDERS))
+    return around[: project + 1]
 
 
 def _files(folder: Path, *, folders: int) -> Iterator[Path]:

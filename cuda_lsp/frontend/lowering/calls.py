@@ -22,7 +22,7 @@ from cuda_lsp.frontend.lowering import (
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import pointer_inside, zero
 from cuda_lsp.frontend.lowering.functions import Function, argument_nodes, defined, function_of
-from cuda_lsp.frontend.lowering.output import Frame, Untranslatable
+from cuda_lsp.frontend.lowering.output import Frame, Untranslatable, unclear
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     PLACE_TYPES,
@@ -42,7 +42,7 @@ from cuda_lsp.frontend.lowering.syntax import is_default, strip
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import builtins
-from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
+from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, NextStep, Offset, Var
 from cuda_lsp.ir.types import INT64, Float, Pointer
 
 _TEMPLATE_NAME = re.compile(rb"\A\s*(?:template\s+)?[\w:]+\s*<")
@@ -163,10 +163,8 @@ def _indirect(low: Lowering, node: Node) -> Value | Place:
         return _inline_or_say(low, node, function, argument_nodes(low, node), None)
     text = low.ast.text(node)
     if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
-        reason = "calls a function through a pointer"
-    else:
-        reason = "clang could not resolve the call: does it lack a header?"
-    raise Untranslatable(text[:60], reason, node)
+        raise Untranslatable(text[:60], "calls a function through a pointer", node, NextStep.PROGRAM)
+    raise unclear(text[:60], "clang could not resolve the call", node)
 
 
 def _inline_or_say(
@@ -176,7 +174,7 @@ def _inline_or_say(
     if low.ast.lib.clang_CXXMethod_isVirtual(declaration.cursor) and declaration.kind == K.METHOD:
         final = _overrider(low, declaration, object) if (object := _class_of_object(low, this)) else None
         if final is None:
-            raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
+            raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node, NextStep.PROGRAM)
         function = defined(low, final)
     if declaration.name == "operator=" and objects.copies(low, function) and this is not None and arguments:
         return assign_record(low, node, this, arguments[0])
@@ -252,8 +250,8 @@ def without_body(
         if isinstance(value, Address):
             low.scramble(value.place)
     low.incomplete(
-        declaration.name, f"{declaration.name} has no body that clang could read", node, pointers,
-        synchronises=True, harmless=declaration.in_system_header and not pointers,
+        declaration.name, "clang could read no body of it", node, pointers, synchronises=True,
+        harmless=declaration.in_system_header and not pointers, step=NextStep.BODY,
     )  # fmt: skip
     return low.unknown_record(info, f"the result of {declaration.name}") if info is not VOID else zero(INT64)
 

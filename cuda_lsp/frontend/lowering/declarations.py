@@ -6,7 +6,7 @@ from cuda_lsp.frontend.lowering import calls, expressions, initialisers, lifetim
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.conversions import convert
 from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.places import PLACE_TYPES, MemoryRecord, Place, RecordValue, Value, VarPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of, type_of_declaration
@@ -119,7 +119,7 @@ def _declare(low: Lowering, node: Node) -> None:
         low.env[declaration.key] = low.pinned(lvalues.place(low, initialiser))
         return
     if info.kind == "unknown":
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not tell its type", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not tell its type", node)
     if info.is_record and initialiser is not None and initialiser.kind == K.CALL:
         named = low.ast.referenced(initialiser)
         if named is not None and _only_declares(named, initialiser, info):

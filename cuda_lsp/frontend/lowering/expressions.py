@@ -18,7 +18,7 @@ from cuda_lsp.frontend.lowering.build import binary, select, unary, zero
 from cuda_lsp.frontend.lowering.conversions import convert, converted, truth
 from cuda_lsp.frontend.lowering.float_reasons import as_written, brief
 from cuda_lsp.frontend.lowering.operators import arithmetic
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.places import (
     PLACE_TYPES,
     FunctionValue,
@@ -107,7 +107,7 @@ def _unexposed(low: Lowering, node: Node) -> Value:
         known = named is not None and named.kind == K.FUNCTION
         return FunctionValue(named) if known and named is not None else low.unknown("a function", Pointer())
     if len(children) > 1 and target.kind == "unknown":
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not make sense of it", node)
     if target is VOID:
         discard(low, child)
         return zero(INT64)
@@ -141,7 +141,7 @@ def _evaluated(low: Lowering, node: Node, info: TypeInfo, what: str) -> Value:
     if found is None:
         text = low.ast.text(node)
         if info.kind == "unknown":
-            raise Untranslatable(text[:60] or what, "clang could not make sense of it", node)
+            raise unclear(text[:60] or what, "clang could not make sense of it", node)
         reason = (
             f"`{brief(text)}`, which clang cannot evaluate"
             if text
@@ -223,7 +223,7 @@ def _binary(low: Lowering, node: Node) -> Value:
     if len(node.children) == 1:  # around a constant expression there is one more node of the same kind
         return value(low, node.children[0])
     if len(node.children) != 2:
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not make sense of it", node)
     left, right = node.children
     if op == K.ASSIGN:
         return low.read_back(assignments.assign(low, node))

@@ -29,6 +29,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Incomplete,
     Load,
+    NextStep,
     Offset,
     Store,
     Var,
@@ -110,7 +111,7 @@ class KeptPointers:
 
     def _say(self, memory: Array, node: Node) -> None:
         reason = f"where those in `{memory.name}` point is not known"
-        self.low.incomplete("pointer kept in memory", reason, node)
+        self.low.incomplete("pointer kept in memory", reason, node, step=NextStep.PROGRAM)
 
     def _pointee(self, place: Expr, info: TypeInfo, text: str) -> Expr:
         """An object that may overlap its neighbours', unless each place of a table has its own."""
@@ -161,7 +162,7 @@ class KeptPointers:
                     and not written.isdisjoint({array, target, None})
                 ):
                     reason = f"where `{target.name.removeprefix('*')}` points is not known"
-                    low.emit(Incomplete(f"`{member.name}`", reason, Site(low.home)))
+                    low.emit(Incomplete(f"`{member.name}`", reason, Site(low.home), step=NextStep.PROGRAM))
 
     def granted(self) -> list[str]:
         """What is taken for granted of tables, for people."""

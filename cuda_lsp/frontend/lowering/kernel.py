@@ -44,6 +44,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Incomplete,
     Kernel,
+    NextStep,
     ParameterLayout,
     Store,
     Var,
@@ -143,8 +144,7 @@ class _Attempts:
 
     def _hopeless(self, home: SourceRange, reason: str) -> Kernel:
         self.hopeless = True
-        told = f"{reason}; the dynamic check can still run it"
-        missing = Incomplete("kernel", told, Site(home), synchronises=True)
+        missing = Incomplete("kernel", reason, Site(home), synchronises=True)
         return Kernel(self.name, home, (), (), (missing,))
 
 
@@ -309,7 +309,7 @@ def _say_overlapping(low: Lowering) -> None:
     reason = "a launch points both into one buffer, and how far apart they are is not known"
     pairs = {**low.overlapping, **_fields_passed_again(low)}
     for what in dict.fromkeys((*_written_pairs(low, pairs), *_written_together(low))):
-        low.emit(Incomplete(what, reason, Site(low.home)))
+        low.emit(Incomplete(what, reason, Site(low.home), step=NextStep.PROGRAM))
 
 
 def _fields_passed_again(low: Lowering) -> dict[str, str]:

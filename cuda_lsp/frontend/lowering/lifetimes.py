@@ -12,6 +12,7 @@ from cuda_lsp.frontend.lowering.places import Place
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.program import NextStep
 
 
 def destructor_of(low: Lowering, info: TypeInfo) -> Declaration | None:
@@ -62,7 +63,8 @@ def destroy(low: Lowering, place: Place, node: Node) -> None:
             calls.inline(low, node, function, [], place)
         elif "default" not in low.ast.text(low.ast.snapshot(own.cursor)):
             name = f"destructor of {info.name}"
-            low.incomplete(name, "it has no body that clang could read", node, synchronises=True)
+            reason = "clang could read no body of it"
+            low.incomplete(name, reason, node, synchronises=True, step=NextStep.BODY)
     inherited = {f.key for _, base in info.bases for f in base.fields}
     for field in reversed(info.fields):
         if field.key not in inherited and ends(low, field.type):

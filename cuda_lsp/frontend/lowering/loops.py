@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statements
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.parts_in_macros import for_parts_by_kind
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
 from cuda_lsp.frontend.lowering.ranges import Iterators
@@ -67,14 +67,14 @@ def while_loop(low: Lowering, node: Node) -> None:
     children = list(node.children)
     variable = children.pop(0) if children and children[0].kind in (K.VAR, K.DECL_STMT) else None
     if len(children) < 2:
-        raise Untranslatable("while", "clang could not make sense of its condition", node)
+        raise unclear("while", "clang could not make sense of its condition", node)
     _loop(low, node, variable, children[0], None, children[1])
 
 
 def do_loop(low: Lowering, node: Node) -> None:
     """``do body while (test);``. Raises ``Untranslatable`` where clang has no condition."""
     if len(node.children) < 2:
-        raise Untranslatable("do", "clang could not make sense of its condition", node)
+        raise unclear("do", "clang could not make sense of its condition", node)
     _loop(low, node, None, node.children[1], None, node.children[0], tests_first=False)
 
 
@@ -118,7 +118,7 @@ def _condition(low: Lowering, test: Node) -> Expr:
     try:
         return expressions.condition(low, test)
     except Untranslatable as missing:
-        low.incomplete(missing.construct, missing.reason, missing.node or test)
+        low.missing(missing, test)
         return low.unknown("a condition that is not covered", TRUE.type)
 
 
@@ -190,7 +190,7 @@ def range_for(low: Lowering, node: Node) -> None:
     variable = next((c for c in children if c.kind == K.VAR), None)
     others = [c for c in children if c.kind >= 100]
     if variable is None or len(others) < 2:
-        raise Untranslatable("range-for", "clang could not make sense of it", node)
+        raise unclear("range-for", "clang could not make sense of it", node)
     range_node, body = others[-2], others[-1]
     source = _listed(range_node)
     info = type_of(low.ast, source)

@@ -17,7 +17,7 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.base_classes import field_offset, hides_bases, offset_in
 from cuda_lsp.frontend.lowering.build import cast, element, offset_by, select
 from cuda_lsp.frontend.lowering.memory_spaces import spaces_of
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     PLACE_TYPES,
@@ -36,7 +36,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, Expr, If, Within
+from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, Expr, If, NextStep, Within
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
 from cuda_lsp.ir.walk import root
 from cuda_lsp.model import Space
@@ -302,7 +302,7 @@ def _member(low: Lowering, node: Node) -> Place:
     if declaration is not None and declaration.kind in (K.VAR, K.ENUM_CONSTANT):
         return variable(low, declaration, node)
     if declaration is None or declaration.kind != K.FIELD:
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not tell which member it is", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not tell which member it is", node)
     if bases:
         base = bases[0]
         inner = strip(base)
@@ -360,7 +360,7 @@ def _named(low: Lowering, node: Node) -> Place:
             return place(low, inner[-1])
         if declaration is not None and info.kind == "function":
             return StaticPlace(info, FunctionValue(declaration))
-        raise Untranslatable(low.ast.text(node)[:60], "clang could not tell what it names", node)
+        raise unclear(low.ast.text(node)[:60], "clang could not tell what it names", node)
     return variable(low, declaration, node)
 
 
@@ -412,7 +412,8 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
             return StaticPlace(info, Const(info.ir.wrap(int(found)), info.ir))
     alone = declaration.kind == K.BINDING and not attributes
     if info.kind == "reference" or declaration.kind == K.PARAMETER or alone:
-        raise Untranslatable(low.ast.text(node)[:60], "what it refers to is not known", node)
+        reason = "what it refers to is not known"
+        raise Untranslatable(low.ast.text(node)[:60], reason, node, NextStep.PROGRAM)
     if K.CONSTANT_ATTR in attributes:
         return _in_memory(low, declaration, info, Space.CONSTANT)
     if info.scalar and (info.const or declaration.kind == K.ENUM_CONSTANT):

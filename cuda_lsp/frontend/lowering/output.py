@@ -28,6 +28,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Incomplete,
     Intrinsic,
+    NextStep,
     ParameterLayout,
     Stmt,
     Unknown,
@@ -61,9 +62,16 @@ class MemberAssigned(Exception):
 class Untranslatable(Exception):
     """A construct that the lowering does not cover; becomes an ``Incomplete`` at its statement."""
 
-    def __init__(self, construct: str, reason: str, node: Node | None = None) -> None:
+    def __init__(
+        self, construct: str, reason: str, node: Node | None = None, step: NextStep = NextStep.RUN
+    ) -> None:
         super().__init__(construct)
-        self.construct, self.reason, self.node = construct, reason, node
+        self.construct, self.reason, self.node, self.step = construct, reason, node, step
+
+
+def unclear(construct: str, reason: str, node: Node | None = None) -> Untranslatable:
+    """What clang itself does not know: a header may be missing."""
+    return Untranslatable(construct, reason, node, NextStep.HEADER)
 
 
 class Steps:
@@ -288,9 +296,18 @@ class Output:
         pointers: Sequence[Expr] = (),
         synchronises: bool = False,
         harmless: bool = False,
+        step: NextStep = NextStep.RUN,
     ) -> None:
         """Say that a construct is not followed; ``pointers``: what it may read and write."""
-        self.emit(Incomplete(construct, reason, self.site(node), tuple(pointers), synchronises, harmless))
+        site = self.site(node)
+        self.emit(Incomplete(construct, reason, site, tuple(pointers), synchronises, harmless, step=step))
+
+    def missing(self, missing: Untranslatable, node: Node, synchronises: bool = False) -> None:
+        """Say what is not covered, of all that ``node`` holds."""
+        where = node if missing.node is None else missing.node
+        self.incomplete(
+            missing.construct, missing.reason, where, synchronises=synchronises, step=missing.step
+        )
 
     def array(self, key: int | str, name: str, space: Space, info: TypeInfo, **more: object) -> Array:
         """The memory object of a declaration (one per key)."""

@@ -14,7 +14,7 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import cast, zero
 from cuda_lsp.frontend.lowering.declarations import declarations, declare
 from cuda_lsp.frontend.lowering.loops import do_loop, for_loop, range_for, while_loop
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.parts_in_macros import has_else
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
@@ -35,6 +35,7 @@ from cuda_lsp.ir.program import (
     Incomplete,
     Leave,
     Loop,
+    NextStep,
     Stmt,
 )
 from cuda_lsp.ir.types import INT64
@@ -57,8 +58,7 @@ def statement(low: Lowering, node: Node) -> None:
         elif 200 <= node.kind < 300:
             raise Untranslatable(low.ast.text(node)[:60], "a statement of a kind not covered", node)
     except Untranslatable as missing:
-        where = missing.node if missing.node is not None else node
-        low.incomplete(missing.construct, missing.reason, where, synchronises=_may_synchronise(low, node))
+        low.missing(missing, node, synchronises=_may_synchronise(low, node))
     if low.temporaries > temporaries:
         low.temporaries = temporaries
         text = low.ast.text(node)[:60]
@@ -137,7 +137,7 @@ def not_compiled(error: CompileError, site: Site) -> Incomplete:
         return Incomplete(
             "kernel launch in device code", "what child grids do is not modelled", site, synchronises=True
         )
-    return Incomplete("compile error", error.message, site, synchronises=True)
+    return Incomplete("compile error", error.message, site, synchronises=True, step=NextStep.HEADER)
 
 
 def _report_errors(low: Lowering, node: Node) -> None:
@@ -158,7 +158,7 @@ def _if(low: Lowering, node: Node) -> None:
     if len(children) == 3 and not has_else(low, node, children):
         statement(low, children.pop(0))
     if len(children) < 2:
-        raise Untranslatable("if", "clang could not make sense of its condition", node)
+        raise unclear("if", "clang could not make sense of its condition", node)
     test_node, then = children[0], children[1]
     if len(children) > 2:
         otherwise = children[2]
@@ -187,7 +187,7 @@ def _test(low: Lowering, node: Node, test_node: Node) -> Expr:
     try:
         return expressions.condition(low, test_node)
     except Untranslatable as missing:
-        low.incomplete(missing.construct, missing.reason, missing.node or test_node)
+        low.missing(missing, test_node)
         test = low.unknown("a condition that is not covered", zero(INT64).type)
         return cast(test, TRUE.type)
 

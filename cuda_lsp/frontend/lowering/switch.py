@@ -8,7 +8,7 @@ from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, statements
 from cuda_lsp.frontend.lowering.build import binary, cast
-from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.output import unclear
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import FALSE, Assign, BinaryOp, Block, Const, Expr, If, Leave, Stmt
@@ -29,7 +29,7 @@ def switch(low: Lowering, node: Node) -> None:
     while children and children[0].kind in (K.DECL_STMT, K.VAR):
         statements.statement(low, children.pop(0))
     if len(children) != 2:
-        raise Untranslatable("switch", "clang could not make sense of it", node)
+        raise unclear("switch", "clang could not make sense of it", node)
     subject = expressions.scalar(low, children[0])
     if not isinstance(subject, Const):
         held = low.var("", subject.type)

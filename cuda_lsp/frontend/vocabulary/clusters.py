@@ -26,6 +26,7 @@ from cuda_lsp.ir.program import (
     Builtin,
     Const,
     Expr,
+    NextStep,
 )
 from cuda_lsp.ir.types import INT64, UINT32
 from cuda_lsp.model import Dim3
@@ -70,7 +71,8 @@ def _map(call: Call, cluster: Dim3 | None) -> Value:
     pointer, rank = call.value(0), call.scalar(1)
     if cluster is None or not is_expr(pointer):
         reason = _UNKNOWN if cluster is None else "which object of the other block is meant is not known"
-        call.low.incomplete(f"cluster.{MAP}", reason, call.node)
+        step = NextStep.CLUSTER if cluster is None else NextStep.RUN
+        call.low.incomplete(f"cluster.{MAP}", reason, call.node, step=step)
         return pointer
     return on_rank(call.low.pointer(pointer), cast(rank, INT64), cluster)
 

@@ -18,6 +18,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.banks import warp_rows
 from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
+from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 SECTOR_BYTES = 32
@@ -40,6 +41,7 @@ class SectorReport:
     mean_sectors: float
     layout: str
     apart: int | None
+    array: str
     lanes: int | None = None
 
     @property
@@ -79,7 +81,9 @@ def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:
         if len(addresses) and (addresses >= 0).all() and (addresses < budgets.MOST_ADDRESS).all():
             entry = by_site.setdefault((a.site.range, a.mode), [])
             rows, lanes = addresses[:_MOST], active[:_MOST]
-            entry.append(_Requests(a.site, *request_sectors(rows, lanes, a.size), rows, lanes, a.size))
+            entry.append(
+                _Requests(a.site, a.array.name, *request_sectors(rows, lanes, a.size), rows, lanes, a.size)
+            )
     reports = [_report(mode, requests) for (_, mode), requests in by_site.items()]
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
@@ -89,6 +93,7 @@ class _Requests:
     """Of one access: sectors and ideal sectors, byte addresses and active lanes, bytes of a lane."""
 
     site: Site
+    array: str
     sectors: Lanes
     ideal: Lanes
     addresses: Lanes
@@ -115,6 +120,7 @@ def _report(mode: Mode, requests: list[_Requests]) -> SectorReport:
         mean,
         _layout(addresses, worst.size, "its lanes" if whole else "they"),
         abs(int(apart[0])) // worst.size if even else None,
+        worst.array,
         None if whole else len(addresses),
     )
 
@@ -158,7 +164,7 @@ def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, .
         Diagnosis(
             Code.UNCOALESCED_ACCESS, Status.PROVED,
             f"uncoalesced access: {r.asking} {r.sectors} sectors of {SECTOR_BYTES} bytes for "
-            f"{r.site.text or 'this access'} instead of {r.ideal}{r.layout}",
+            f"{words.accessed(r.site, r.array)} instead of {r.ideal}{r.layout}",
             trace.kernel.name, r.site, launch=trace.launch, apart=r.apart,
         )
         for r in sector_reports(trace)

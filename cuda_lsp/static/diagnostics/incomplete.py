@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from cuda_lsp.ir.program import Assign, Barrier, Incomplete, Intrinsic, Kernel, Var
 from cuda_lsp.ir.walk import subexpressions, walk
 from cuda_lsp.model import Code, LaunchConfig, Status
+from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
@@ -28,7 +29,7 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
         found.setdefault(statement.site.range, statement)
     return tuple(
         Diagnosis(
-            Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, f"{s.said}: {s.reason}",
+            Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, words.incomplete(s),
             kernel.name, s.site, doubt=OnData(s.reason), launch=launch,
         )
         for s in found.values()
@@ -37,7 +38,7 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
 
 def reasons(kernel: Kernel) -> tuple[str, ...]:
     """Why this kernel cannot be called race-free, whatever the engines say."""
-    named = (f"{s.said} ({s.reason})" for s in _incomplete(kernel))
+    named = (s.told for s in _incomplete(kernel))
     errors = (COMPILE_ERRORS,) if kernel.errors else ()
     return tuple(dict.fromkeys((*named, *errors)))
 

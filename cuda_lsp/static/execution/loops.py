@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static import budgets
@@ -321,7 +320,8 @@ def _tested(
         if number >= machine.budget.data_rounds:
             _unfinished(machine, loop, condition)
             return None
-        text = f"round {number + 1} of while ({loop.site.text or pretty(loop.condition)})"
+        where = f"line {loop.site.range.start.line} in round {number + 1}"
+        text = f"what {where} makes of {condition.reason}"
         return active if machine.choose(loop, condition, text) else None
     machine.doubt = condition.reason
     if number >= (machine.budget.data_rounds if shape.has_barrier else 1 + parted):

@@ -96,7 +96,9 @@ class Machine(Execution):
 
     def _chosen(self, s: ir.If, condition: Data, mask: Mask) -> Mask | None:
         """A condition that all threads of a block agree on, decided for this path."""
-        outcome = self.choose(s, condition, f"if ({s.site.text or pretty(s.condition)})")
+        outcome = self.choose(
+            s, condition, f"what line {s.site.range.start.line} makes of {condition.reason}"
+        )
         taken, skipped = (s.then, s.otherwise) if outcome else (s.otherwise, s.then)
         drawn = tickets.if_outcome(condition, outcome) or mask.drawn
         inside = Mask(mask.must, mask.may, mask.guards, drawn, mask.doubt, mask.given, mask.split)

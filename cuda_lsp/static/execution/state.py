@@ -127,7 +127,7 @@ class Execution:
         if condition.spread is Spread.BLOCK:
             self.path.by_block[id(s)] = condition.reason
         outcome = self.planned[made] if made < len(self.planned) else True
-        self.path.choices.append((outcome, f"{text} ({condition.reason})"))
+        self.path.choices.append((outcome, text))
         self.path.chosen.append(condition.drawn)
         return outcome
 

@@ -7,12 +7,15 @@ happens; ``Open`` lists those that speak of nothing else.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Axis
 from cuda_lsp.model import Dim3, Extents
+
+_MOST_NAMED = 2
+"""Arrays that are named of those whose contents decide."""
 
 
 @frozen
@@ -144,6 +147,12 @@ class OnData:
 
     what: str
     in_story: bool = True
+
+
+def contents_of(names: Sequence[str]) -> OnData:
+    """What these arrays hold, the first few of them by name."""
+    shown = " and ".join(f"`{name}`" for name in names[:_MOST_NAMED])
+    return OnData(f"the contents of {shown}{' and others' if len(names) > _MOST_NAMED else ''}")
 
 
 @frozen

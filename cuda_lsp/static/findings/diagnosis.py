@@ -5,6 +5,7 @@ The tiers merge, demote and condition diagnoses by what they hold; ``Diagnosis.f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from attrs import evolve, frozen
@@ -35,6 +36,7 @@ from cuda_lsp.static.findings.conditions import (
     Conditions,
     Doubt,
     Needs,
+    Undecided,
     along_an_axis,
     parameters_of,
 )
@@ -90,8 +92,9 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch
-        )
+            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch,
+            shown=None if self.witness is None else self.witness.values,
+        )  # fmt: skip
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
 
@@ -112,6 +115,16 @@ class Diagnosis:
     def reason(self) -> str | None:
         """What it depends on, in words."""
         return None if self.doubt is None else words.doubt(self.doubt)
+
+    @property
+    def open_reason(self) -> str | None:
+        """Why a kernel that it is left open in is undecided: where, on what it hangs, what to do."""
+        if self.doubt is None:
+            return None
+        places = dict.fromkeys((*(r.site.range for r in self.related[:1]), self.site.range))
+        lines = tuple(place.start.line for place in places)
+        pair = Undecided(self.array, lines, self.doubt) if self.array is not None else None
+        return words.reason(self.doubt) if pair is None else words.undecided(pair)
 
     @property
     def for_every_argument(self) -> bool:
@@ -138,6 +151,15 @@ class Diagnosis:
         )  # fmt: skip
 
 
+def open_reasons(findings: Iterable[Diagnosis]) -> list[str]:
+    """What leaves findings open, each doubt once: where else it has a part they say themselves."""
+    told: dict[Doubt | None, str] = {}
+    for finding in findings:
+        if (why := finding.open_reason) is not None:
+            told.setdefault(finding.doubt, why)
+    return list(told.values())
+
+
 class Deed(Protocol):
     """An access, whichever engine tells of it."""
 
@@ -160,6 +182,8 @@ def race_between(
     what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet, at different
     instructions.
     """
+    if seen is not None and status is Status.POSSIBLE and min(seen.index, default=0) < 0:
+        seen = None  # contents that lead in front of the array are none that anybody has
     guessed = conflicts.guessed(early, late)
     remedy = words.GUESSED if guessed else remedy
     kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)

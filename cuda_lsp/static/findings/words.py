@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuda_lsp.ir.program import STRETCH, Array
+from cuda_lsp.ir.program import STRETCH, Array, Incomplete, NextStep
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
@@ -20,14 +20,24 @@ LONGEST = 159
 _WIDTHS = (48, 32, 20, 12)  # of the source's expressions in messages that are too long
 _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
+_NAMED = re.compile(r" race on ([\w.]+):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
-_SAMPLES = re.compile(r"(?<=\(for example when )[^()]*(?=\))")
+_SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
-    re.compile(r"; its lanes are \d+ bytes apart(?= \(for)"),
-    re.compile(r" \(for example when [^()]*\)"),
+    re.compile(r"; its lanes are \d+ bytes apart(?= \((?:for|as))"),
+    re.compile(r" \((?:for example|as) when [^()]*\)"),
 )
+_TIGHTER = (
+    (re.compile(r": (?:one thread|two threads) (?:reads?|writes?) it(?: while another (?:reads|writes) it)?;"
+                r" whether they meet"), "; whether two threads meet"),
+    (re.compile(r"(?<=contents of )(`[^`]+`) and `[^`]+` and others"), r"\1 and others"),
+    (re.compile(r"\(depends on the launch: (?=blocks of)"), "("),
+    (re.compile(r", which is read from memory"), ""),
+    (re.compile(r" and the floating-point comparison `[^`]*`"), " and floats"),
+)  # fmt: skip
+"""The same in fewer words."""
 """What goes last of what is told beside the story."""
 _SHOWN = 4  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
@@ -141,12 +151,26 @@ def race(
 ) -> str:  # fmt: skip
     """``RAW race on s[1]: thread 0 reads s[(id + 1) % nt] while thread 1 writes s[id]; …``."""
     when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
+    first, found, block = threads[0].partition(" of block ")
+    if found and threads[1].endswith(f"{found}{block}"):  # one block, which is told once
+        threads = (first, threads[1])
     if actions[0] == actions[1]:
         together = _SINGULAR.sub(r"\1", actions[0], count=1)
         story = f"{threads[0]} and {threads[1]} both {together}{when}"
+    elif (text := _same_text(actions)) is not None:
+        verbs = [action.removesuffix(f" {text}") for action in actions]
+        story = f"{threads[0]} {verbs[0]} and {threads[1]} {verbs[1]} {text}{when}"
     else:
         story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
     return f"{kind.value} race on {where}: {story}; {remedy}"
+
+
+def _same_text(actions: tuple[str, str]) -> str | None:
+    """The expression that both are about, which is told once; None: there are two, or none."""
+    texts = [action.partition(" ")[2] for action in actions]
+    verbs = [action.partition(" ")[0] for action in actions]
+    plain = texts[0] == texts[1] not in ("", "it") and {*verbs} <= {"reads", "writes"}
+    return texts[0] if plain else None
 
 
 def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
@@ -166,25 +190,35 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     texts = sorted(set(expressions), key=len, reverse=True)
     shortened = message
     if len(shortened) > LONGEST:
-        shortened = message = message.replace(_SAME, _SAME_BRIEFLY)
+        message = message.replace(_SAME, _SAME_BRIEFLY)
+        if (named := _NAMED.search(message)) is not None and named[1] in texts:  # it is told already
+            message = _deeds([named[1]]).sub(_to_it, message)
+            texts.remove(named[1])
+        shortened = message
     for width in _WIDTHS:
         if len(shortened) <= LONGEST:
             return shortened
         shortened = _cut_in_middle(message, texts, width)
     unnamed = _SECOND_NAME.sub(r" on \1:", message)
-    deeds = re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
-    for brief, width in ((False, _WIDTHS[-1]), (True, _WIDTHS[-1]), (True, 0)):
+    deeds = _deeds(texts)
+    narrow = _WIDTHS[-1]
+    for brief, tight, width in ((False, False, narrow), (True, False, narrow), (True, True, narrow),
+                                (True, False, 0), (True, True, 0)):  # fmt: skip
         if len(shortened) <= LONGEST:
             return shortened
         shortened = _cut_in_middle(unnamed, texts, width) if width else deeds.sub(_to_it, unnamed)
         for long, short in _BRIEFLY.items() if brief else ():
             shortened = shortened.replace(long, short)
+        for long, short in _TIGHTER if tight else ():
+            shortened = long.sub(short, shortened)
+    shortened = _as_when(shortened, r"\(for example")
     shortened = _SAMPLES.sub(lambda told: _fewer(told[0], LONGEST - len(shortened)), shortened, count=1)
     for missing in _BRIEFLY.values():
         if len(shortened) > LONGEST:
             shortened = shortened.replace(f"; {missing}", "", 1)
+    shortened = _as_when(shortened, ", when for example")
     if len(shortened) > LONGEST:
-        shortened = shortened.replace(_SECTORS, _SECTORS_BRIEFLY)
+        shortened = _as_when(shortened.replace(_SECTORS, _SECTORS_BRIEFLY), r"\(for example")
     if (fitting := _with_short_texts(shortened, texts)) is not None:
         return fitting
     shortened = _with_fewer_values(shortened)
@@ -193,6 +227,19 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         if (fitting := _with_short_texts(shortened, texts)) is not None:
             return fitting
     return f"{shortened[: LONGEST - 1]}…"
+
+
+def _deeds(texts: Iterable[str]) -> re.Pattern[str]:
+    """What is done to one of these expressions."""
+    return re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
+
+
+def _as_when(message: str, long: str) -> str:
+    """The message with fewer words before an example, where it fits then."""
+    shorter = re.sub(
+        rf"{long}(?= when | `)", lambda told: "(as" if told[0][0] == "(" else ", as when", message
+    )
+    return shorter if len(message) > LONGEST >= len(shorter) else message
 
 
 def _with_short_texts(message: str, texts: Sequence[str]) -> str | None:
@@ -267,6 +314,12 @@ def remedy(
     return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
 
 
+def accessed(site: Site, array: str) -> str:
+    """The expression, and the array where that names another one, as in functions."""
+    place = site.text or "this access"
+    return place if re.search(rf"\b{re.escape(array)}\b", place) else f"{place} (in {array})"
+
+
 WRAPPED = "the 32-bit index wraps"
 GUESSED = "harmless: the compare-and-swap checks what was read"
 UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
@@ -286,28 +339,39 @@ def bank_conflict(
         one, other = sharing
         who = f"lanes {one.lane} and {other.lane} share" if one.lane != other.lane else f"lane {one.lane} has"
         cost += f"; {who} bank {one.bank}, {abs(other.word - one.word)} words apart"
-    place = site.text or "this access"
-    if not re.search(rf"\b{re.escape(array)}\b", place):
-        place += f" (in {array})"
-    message = f"{report.ways}-way bank conflict: {place} {cost}"
+    message = f"{report.ways}-way bank conflict: {accessed(site, array)} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
     return message
 
 
+def incomplete(statement: Incomplete) -> str:
+    """What was not translated, why, and what to do; a reason that is too long is cut behind its beginning."""
+    begins, ends = f"{statement.said}: ", f"; {statement.step.value}"
+    room = LONGEST - len(begins) - len(ends)
+    why = statement.reason if len(statement.reason) <= room else f"{statement.reason[: room - 1]}…"
+    return f"{begins}{why}{ends}"
+
+
 # ------------------------------------------------------------------------- conditions and doubts
 
 
-def conditions(all_: Conditions, block: Dim3 | None = None) -> str:
-    """All of them, as one clause after *when*; ``block``: that of the launch."""
-    return " and ".join(_condition(condition, block) for condition in all_)
+def conditions(all_: Conditions, block: Dim3 | None = None, shown: Mapping[str, int] | None = None) -> str:
+    """All of them, as one clause after *when*; ``block``: that of the launch.
+
+    ``shown``: the values under which the threads were seen that are told of, where these are.
+    """
+    return " and ".join(_condition(condition, block, shown or {}) for condition in all_)
 
 
-def _condition(condition: Condition, block: Dim3 | None = None) -> str:
+def _condition(
+    condition: Condition, block: Dim3 | None = None, shown: Mapping[str, int] | None = None
+) -> str:
     match condition:
         case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
-            return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value)
+            seen = "" if isinstance(other, str) else _beyond(sign, other, (shown or {}).get(parameter))
+            return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value) + seen
         case c.SomeValues(parameters):
             return f"{_names(parameters)} {'takes' if len(parameters) == 1 else 'take'} certain values"
         case c.Example(values, sampled):
@@ -330,6 +394,14 @@ def _condition(condition: Condition, block: Dim3 | None = None) -> str:
             return f"sizes make blocks of {dimensions(block)} threads"
         case c.Needs():
             return condition.value
+
+
+_NEXT = {">": 1, ">=": 0, "<": -1, "<=": 0, "==": 0, "!=": 1}
+
+
+def _beyond(sign: str, limit: int, seen: int | None) -> str:
+    """`` (here 33)``: the value that two threads need who are not seen at the limit itself."""
+    return "" if seen is None or seen == limit + _NEXT.get(sign, 0) else f" (here {seen})"
 
 
 def dimensions(block: Dim3) -> str:
@@ -370,48 +442,90 @@ def doubt(of: Doubt) -> str:
 def undecided(pair: c.Undecided) -> str:
     """A reason of a kernel's verdict."""
     lines = f"line{'s' if len(pair.lines) > 1 else ''} {' and '.join(map(str, pair.lines))}"
-    return f"`{pair.array}` ({lines}): {doubt(pair.why)}"
+    return f"`{pair.array}` ({lines}): {reason(pair.why)}"
+
+
+def reason(of: Doubt) -> str:
+    """A reason of a kernel's verdict: what is in doubt, and what to do about it."""
+    step = _step(of)
+    return f"{doubt(of)}; {step}" if step else doubt(of)
+
+
+TELL_THE_LAUNCH = "`// cuda-lsp: launch` would tell"
+
+
+def _step(of: Doubt) -> str:
+    match of:
+        case c.Uneven() | c.Untiled() | c.Unconfirmed() | Open.ARGUMENTS:
+            return "an `assert` or `// cuda-lsp: assume` would tell"
+        case Open.TEMPLATE | Open.LAUNCH_AND_TEMPLATE:
+            return "a launch in the file would tell"
+        case Open() if of in _OF_A_LAUNCH:
+            return TELL_THE_LAUNCH
+        case c.OnData() | c.Unordered() | c.Repeated() | c.Overfull() | Open.POINTERS:
+            return NextStep.PROGRAM.value
+        case Open.BACKGROUND | Open.BROKEN:
+            return ""
+        case _:
+            return NextStep.RUN.value
+
+
+_OF_A_LAUNCH = (
+    Open.LAUNCH, Open.LAUNCH_ASSUMED, Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_ARGUMENTS, Open.BLOCKS_ASSUMED,
+    Open.BLOCKS_UNKNOWN, Open.OTHER_BLOCKS,
+)  # fmt: skip
 
 
 _OF_THE_LAUNCH = {
-    Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
+    Open.LAUNCH: "the launch", Open.LAUNCH_ASSUMED: "the launch", Open.LAUNCH_UNTOLD: "the launch",
     Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
     Open.LAUNCH_AND_TEMPLATE: "the launch and template arguments",
 }  # fmt: skip
 
 
 def ending(
-    needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool, launch: LaunchConfig | None
+    needed: Conditions,
+    of: Doubt | None,
+    *,
+    race: bool,
+    met: bool,
+    same: bool,
+    launch: LaunchConfig | None,
+    shown: Mapping[str, int] | None = None,
 ) -> str:
     """What a message says of conditions and doubts after its story.
 
-    ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value.
+    ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value;
+    ``shown``: the arguments under which they were seen.
     """
     if race and not met:
-        return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
+        alike = _SAME if same else ""
+        return f"{alike}; whether they meet depends on {'data' if of is None else doubt(of)}"
     if isinstance(of, c.OnData) and of.in_story and not race:
         return ""
     alike = _SAME if same else ""
+    sampled = all(isinstance(n, c.Example) and n.sampled for n in needed)
     exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
     told = isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
     depends = "" if of is None or told else f" (depends on {doubt(of)})"
     if of is Open.TEMPLATE:
         depends = " (depends on the template arguments)"
     block = None if launch is None else launch.block
-    if block is not None and isinstance(of, Open) and of in _OF_THE_LAUNCH:
+    if block is not None and launch is not None and launch.assumed and of in _OF_THE_LAUNCH:
         depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
         needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
-    elif of is None and not race and not needed and launch is not None and launch.assumed:
+    elif of is None and not race and sampled and launch is not None and launch.assumed:
         depends = f"; blocks of {dimensions(launch.block)} are assumed"
     if isinstance(of, c.OnData):
         return depends + alike
-    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed, block) + depends
+    conditional = of.conditions if isinstance(of, c.Unconfirmed) else needed
+    return alike + _when(conditional, block, shown) + depends
 
 
-def _when(needed: Conditions, block: Dim3 | None) -> str:
+def _when(needed: Conditions, block: Dim3 | None, shown: Mapping[str, int] | None) -> str:
     if not needed:
         return ""
-    text = conditions(needed, block)
+    text = conditions(needed, block, shown)
     return (
         f" (for example when {text})"
         if isinstance(needed[0], c.Example) and needed[0].sampled

@@ -6,6 +6,7 @@ what is added for all alike moves all alike.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -14,7 +15,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import TID, Axis, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import accesses, children, operands
-from cuda_lsp.model import Site
+from cuda_lsp.model import WARP_SIZE, Dim3, Site
 
 _OF_THREADS = frozenset({*TID, Axis.LANE})
 _SUMS = frozenset({BinaryOp.ADD, BinaryOp.SUB})
@@ -42,17 +43,28 @@ class _Part:
         )
 
 
-def between_lanes(kernel: Kernel, site: Site) -> tuple[frozenset[str], frozenset[str]]:
+def between_lanes(
+    kernel: Kernel, site: Site, block: Dim3 | None = None
+) -> tuple[frozenset[str], frozenset[str]]:
     """The integer parameters that addresses at a place are multiplied by, or cut with, lane by lane.
 
-    All of them, and those that cut.
+    All of them, and those that cut. ``block``: a warp is part of one of its rows where these are as long.
     """
     found = _Values()
     found.collect(kernel.body, site, ())
-    reader = _Reader(found.made, {p: p.name for p in kernel.params if isinstance(p.type, Int)})
+    named = {p: p.name for p in kernel.params if isinstance(p.type, Int)}
+    reader = _Reader(found.made, named, _varying(block))
     parts = [reader.part(pointer) for pointer in found.pointers]
     nothing = frozenset[str]()
     return nothing.union(*(part.factors for part in parts)), nothing.union(*(part.divisors for part in parts))
+
+
+def _varying(block: Dim3 | None) -> frozenset[Axis]:
+    """Coordinates in which the lanes of a warp differ."""
+    if block is None:
+        return _OF_THREADS
+    along = (TID[i] for i in range(3) if i == 0 or math.prod(block[:i]) % WARP_SIZE)
+    return frozenset((*along, Axis.LANE))
 
 
 def counters_between_lanes(kernel: Kernel, site: Site, counters: Collection[str]) -> frozenset[str]:
@@ -93,13 +105,14 @@ class _Values:
 class _Reader:
     made: Mapping[Var, Sequence[Expr]]
     names: Mapping[Var, str]
+    varying: frozenset[Axis] = _OF_THREADS
     known: dict[Var, _Part] = field(factory=dict[Var, _Part])
 
     def part(self, e: Expr) -> _Part:
         if isinstance(e, Var):
             return self._variable(e)
         if isinstance(e, ir.Builtin):
-            return _Part(varies=e.axis in _OF_THREADS)
+            return _Part(varies=e.axis in self.varying)
         total = _Part()
         parts = [self.part(part) for part in operands(e)]
         for part in parts:

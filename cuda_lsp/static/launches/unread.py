@@ -14,6 +14,7 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import MAX_BLOCK_THREADS, Dim3, LaunchConfig, Site
+from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.asserted import asserted_extents
 from cuda_lsp.static.launches.coordinates import BLOCK_EXTENTS, THREAD_AXES
 from cuda_lsp.static.launches.strides import block_strides
@@ -28,14 +29,16 @@ def unread_blocks(
     """
     for other in kernel.by_sizes:
         if other.site is not None and races(other):
-            return (f"the block of the launch {_where(kernel, other.site)} is not known, and some may race",)
+            place = _where(kernel, other.site)
+            return (f"the block of the launch {place} is not known, and some may race; {TELL_THE_LAUNCH}",)
     if kernel.unread is None:
         return ()
     larger = [evolve(launch, block=block) for block in _larger(kernel, launch)]
     if not any(map(races, larger)):
         return ()
     return (
-        f"the block of the launch {_where(kernel, kernel.unread)} is not known, and larger ones may race",
+        f"the block of the launch {_where(kernel, kernel.unread)} is not known, and larger ones may race;"
+        f" {TELL_THE_LAUNCH}",
     )
 
 

@@ -13,6 +13,7 @@ from cuda_lsp.ir.program import Expr, Kernel, Var
 from cuda_lsp.ir.walk import subexpressions, walk
 from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.alternatives import alternatives
 from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES
 
@@ -35,8 +36,8 @@ def unseen_writes(
             seen = ordered(other)
             left = [place for place in left if place not in seen]
     extents = ", ".join(map(str, launch.block))
-    reason = "line {} is not reached in blocks of ({}), which are only assumed"
-    return tuple(dict.fromkeys(reason.format(place.start.line, extents) for place in left))
+    reason = "line {} is not reached in blocks of ({}), which are only assumed; {}"
+    return tuple(dict.fromkeys(reason.format(place.start.line, extents, TELL_THE_LAUNCH) for place in left))
 
 
 def _missing(kernel: Kernel, ran: Places) -> list[SourceRange]:

@@ -8,7 +8,7 @@ from cuda_lsp.model import SourceRange, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Doubt, Open, Undecided
-from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.findings.diagnosis import Diagnosis, open_reasons
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.intervals import Sites
@@ -100,7 +100,7 @@ class Attempt:
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict and what is not decided."""
         reasons = [*self.reasons, *self._doubts_told()]
-        reasons += [f.reason for f in self.findings.values() if f.reason]
+        reasons += open_reasons(self.findings.values())
         if any(f.certain for f in self.findings.values()):
             return Verdict.RACY, tuple(dict.fromkeys(reasons))
         if self.decided:

@@ -13,11 +13,10 @@ import itertools
 from collections.abc import Iterator
 
 from cuda_lsp.ir.program import Array, Kernel, Load
-from cuda_lsp.ir.types import Pointer
+from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow, data_flow
-from cuda_lsp.static.findings.conditions import Doubt, OnData, Repeated
+from cuda_lsp.static.findings.conditions import Doubt, OnData, Repeated, contents_of
 from cuda_lsp.static.solver.orders import places_read
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import pitches_of
@@ -33,9 +32,7 @@ def asked_of_contents(p: Problem, facts: Term, query: Query, doubt: OnData) -> D
     arrays = _leading(p, query)
     of_arrays = {query.summary.unknowns.get(memory_name(array)) for array in arrays}
     if len(arrays) > 1 and (repeated is not None or doubt.what in of_arrays):
-        names = [f"`{array.name}`" for array in arrays[: budgets.MOST_CONDITIONS]]
-        more = " and others" if len(arrays) > len(names) else ""
-        return OnData(f"the contents of {' and '.join(names)}{more}")
+        return contents_of([array.name for array in arrays])
     return repeated or doubt
 
 
@@ -60,7 +57,9 @@ def repeated_in(p: Problem, facts: Term, query: Query) -> Repeated | None:
     formula = query.complete(t.and_(facts, p.formula), p)
     for array, found in places_read(p.overlap, query):
         differ = t.and_(*(_differing(a, b) for a, b in itertools.combinations(found, 2)))
-        if any(query.refutes_quickly(t.and_(case, differ)) for case in _cases(p, facts, formula, query)):
+        numbers = isinstance(array.element, Int)  # a record holds lists of several kinds
+        cases = _cases(p, facts, formula, query) if numbers else ()
+        if any(query.refutes_quickly(t.and_(case, differ)) for case in cases):
             return Repeated(array.name)
     return None
 

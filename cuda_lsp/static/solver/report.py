@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Array, Axis, Var
 from cuda_lsp.model import Dim3, LaunchConfig, Space, Status, Witness
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import data_flow
@@ -40,6 +40,7 @@ from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
+from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 _FAR = 4  # times a size is far above it
@@ -168,15 +169,54 @@ def _named_arguments(p: Problem, query: Query) -> str:
 
 
 def data_dependence(p: Problem, query: Query) -> c.OnData | None:
-    """The unknown value that the pair's formula mentions; of its addresses, if these have one."""
-    for part in itertools.chain(*(t.subterms(each) for each in (*p.offsets, p.formula))):
-        if part.op not in (Op.APPLY, Op.TEST):
-            continue
-        name = base_name(part.args[0])
-        if name in query.summary.facts:
-            continue  # a loop's exit: defined
-        return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
-    return None
+    """The unknown value that the pair's formula mentions; of its addresses, if these have one.
+
+    Where only conditions have one, the arguments that the addresses are made of have a part in it, too.
+    """
+    if (name := _unknown_in(p.offsets, query)) is not None:
+        return _unknown(name, p, query, guards=False)
+    if (name := _unknown_in((p.formula,), query)) is None:
+        return None
+    found = _unknown(name, p, query, guards=True)
+    of_addresses = any(query.parameters(offset) for offset in p.offsets)
+    return c.OnData(f"{_named_arguments(p, query)} and {found.what}") if of_addresses else found
+
+
+def _unknown_in(parts: Sequence[Term], query: Query) -> str | None:
+    """The first value in these terms that stands for what nobody knows; a loop's exit is defined."""
+    names = (
+        base_name(part.args[0])
+        for part in itertools.chain(*map(t.subterms, parts))
+        if part.op in (Op.APPLY, Op.TEST)
+    )
+    return next((name for name in names if name not in query.summary.facts), None)
+
+
+def _unknown(name: str, p: Problem, query: Query, *, guards: bool) -> c.OnData:
+    """What a value stands for; of a variable that a loop changes, the arrays that it is made of."""
+    if (var := query.summary.changed.get(name)) is not None:
+        flow = data_flow(query.kernel)
+        places = [x for access in (p.pair.first, p.pair.second) for x in flow.at(access.site.range)]
+        sources = frozenset(s for x in places for s in (x.guard if guards else x.address))
+        if made_of := flow.arrays_in(sources):
+            read = flow.read_for(var)
+            ordered = sorted(made_of, key=lambda array: (array not in read, array.id))
+            return c.contents_of([array.name for array in ordered])
+    own = [a for a in query.kernel.arrays if a.space is Space.LOCAL and name.startswith(memory_name(a))]
+    if (made := _made_of(own, query)) is not None:
+        return made
+    return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
+
+
+def _made_of(own: Sequence[Array], query: Query) -> c.OnData | None:
+    """What a thread's own array is made of, which is nothing that anybody could look up in memory."""
+    flow = data_flow(query.kernel)
+    sources = [source for array in own for source in flow.known.get(array, ())]
+    if read := flow.arrays_in(frozenset(sources)) - set(own):
+        return c.contents_of([array.name for array in sorted(read, key=lambda array: array.id)])
+    names = sorted({source.name for source in sources if isinstance(source, Var) and source.name})
+    shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
+    return c.OnData(f"the arguments {shown}") if names else None
 
 
 # --------------------------------------------------------------------------------------- diagnosis

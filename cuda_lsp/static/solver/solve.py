@@ -22,7 +22,7 @@ from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
 from cuda_lsp.static.findings.conditions import Conditions, Example, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.findings.words import TELL_THE_LAUNCH, reason
 from cuda_lsp.static.launches.alike import left_out
 from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
@@ -51,6 +51,12 @@ from cuda_lsp.static.symbolic.terms import Op
 from cuda_lsp.static.symbolic.values import forget
 
 _NESTED = "the kernel's expressions nest too deeply for the solver"
+
+
+def _too_much(why: str) -> str:
+    """A reason of a verdict: what the solver cannot take, a run can."""
+    return f"{why}; {ir.NextStep.RUN.value}"
+
 
 _lock = Lock()  # Z3's global context and the term table are not thread-safe
 
@@ -84,7 +90,7 @@ class _Refinement:
             if number and merged.decided:
                 until = self._extended(until)
             elif work.now() > until:
-                merged.reasons[doubt(Open.TIME)] = None
+                merged.reasons[reason(Open.TIME)] = None
                 merged.barriers = False
                 break  # nothing more to prove
             merged.absorb(evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch))
@@ -185,7 +191,7 @@ class _Refinement:
             attempt.reasons[NOT_IN_CLUSTERS] = None
             return attempt
         if isinstance(summary, str):
-            attempt.reasons[summary] = None
+            attempt.reasons[_too_much(summary)] = None
             return attempt
         attempt.reasons.update(dict.fromkeys(summary.reasons))
         try:
@@ -194,10 +200,10 @@ class _Refinement:
             apart = ticketed(self.kernel, launch, self.gpu)
             candidates = problems(self.kernel, summary, where, self.gpu, self.stats, self.deadline, apart)
         except TooManyPairs as error:
-            attempt.reasons[str(error)] = None
+            attempt.reasons[_too_much(str(error))] = None
             return attempt
         except RecursionError:
-            attempt.reasons[_NESTED] = None
+            attempt.reasons[_too_much(_NESTED)] = None
             return attempt
         query = Query(self.kernel, where, summary, self.budget.query, self.deadline, self.stats)
         attempt.reasons.update(dict.fromkeys(own_copies(own, query)))
@@ -205,7 +211,8 @@ class _Refinement:
         attempt.reasons.update(dict.fromkeys(endless))
         attempt.assumptions.update(dict.fromkeys(natural))
         if _contradicted(query):
-            text = f"its assertions do not hold when the block is {launch.block}: no thread runs"
+            text = f"its assertions do not hold when the block is {launch.block}: no thread runs;"
+            text += f" {TELL_THE_LAUNCH}"
             attempt.reasons[text] = None
             return attempt
         if glance:

@@ -351,6 +351,7 @@ def _changed(scene: Scene, var: Var) -> str:
     name = f"?{scene.number()}"
     what = "a pointer" if isinstance(var.type, Pointer) else "a value"
     scene.unknowns[name] = f"how `{var.name or what}` changes from round to round"
+    scene.changed[name] = var
     return name
 
 

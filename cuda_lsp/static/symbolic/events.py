@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
-from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope
+from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Var
 from cuda_lsp.model import Mode, Scope, Site
 from cuda_lsp.static.symbolic.terms import Level, Term
 
@@ -198,6 +198,7 @@ class Summary:
     ``facts``: defining facts by function name. ``reasons``: what the walk does not cover, for
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
+    ``changed``: the variables of those that a loop changes;
     ``slots``: functions whose value is what a counter was before it was raised; ``claims``: those whose value
     a word had before it was claimed; ``places``: those whose value is a place in a vote; ``limits``: what
     bounds these values, as ``facts`` do; ``invariants``: what bounds variables when a round of a loop starts.
@@ -230,4 +231,5 @@ class Summary:
     reached: frozenset[Array] = frozenset()
     claims: Mapping[str, Claim] = field(factory=dict[str, Claim])
     computed: Mapping[str, Term] = field(factory=dict[str, Term])
+    changed: Mapping[str, Var] = field(factory=dict[str, Var])
     cut: tuple[tuple[Term, Term], ...] = ()

@@ -55,7 +55,8 @@ class Memory(Scene):
             value = NOWHERE
         nothing = all(x.array is NOTHING for x in value.targets)
         if self.depth == 0 and (nothing or any(x.array is None for x in value.targets)):
-            self.reasons[f"where `{site.text or 'a pointer'}` points is not known"] = None
+            step = ir.NextStep.PROGRAM.value
+            self.reasons[f"where `{site.text or 'a pointer'}` points is not known; {step}"] = None
         return value
 
     def _access(

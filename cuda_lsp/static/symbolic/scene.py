@@ -134,6 +134,7 @@ class Scene:
     iterators: tuple[Term, ...] = ()
     facts: dict[str, Fact] = field(factory=dict[str, Fact])
     unknowns: dict[str, str] = field(factory=dict[str, str])
+    changed: dict[str, Var] = field(factory=dict[str, Var])
     loaded: set[str] = field(factory=set[str])
     sizes: dict[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
     cut: dict[tuple[Term, Term], None] = field(factory=dict[tuple[Term, Term], None])

@@ -77,6 +77,7 @@ def summarise(
         frozenset(facts.reached),
         walker.claims,
         computed,
+        walker.changed,
         tuple(walker.cut),
     )
 

@@ -186,7 +186,7 @@ class Walker(Memory):
 
     def _incomplete(self, s: ir.Incomplete) -> None:
         if not s.harmless and self.depth == 0:
-            self.reasons[f"{s.said} ({s.reason})"] = None
+            self.reasons[s.told] = None
         self.disturb(self.written)
         self.state.local.clear()
         self.state.filled.clear()

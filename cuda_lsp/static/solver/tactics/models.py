@@ -180,7 +180,24 @@ def _happening(pair: OpenPair, answer: z3.Answer) -> Diagnosis | None:
     finding = report.race_finding(pair.p, pair.facts, answer, pair.query, pair.launch)
     if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
         finding = _in_early_rounds(pair) or finding
+    if finding is not None and _before_array(finding):
+        return _behind_its_begin(pair, finding) or finding
     return finding
+
+
+def _before_array(finding: Diagnosis) -> bool:
+    return finding.witness is not None and min(finding.witness.index, default=0) < 0
+
+
+def _behind_its_begin(pair: OpenPair, found: Diagnosis) -> Diagnosis | None:
+    """The same at a place of the array: contents that lead in front of it are none that anybody has."""
+    p, query = pair.p, pair.query
+    inside = evolve(p, guards=t.and_(p.guards, *(t.le(t.ZERO, offset) for offset in p.offsets)))
+    answer = query.ask(inside, pair.facts)
+    if answer.outcome is not Outcome.MODEL:
+        return None
+    finding = report.race_finding(inside, pair.facts, answer, query, pair.launch)
+    return finding if finding is not None and finding.status is found.status else None
 
 
 def _shown(pair: OpenPair, finding: Diagnosis) -> Shown:
