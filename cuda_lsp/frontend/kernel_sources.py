@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
-from cuda_lsp.frontend.tree import Ast
+from cuda_lsp.frontend.tree import Ast, distinct
 from cuda_lsp.model import SourceRange
 
 # CXCursorKind numbers (clang-c/Index.h).
@@ -197,7 +197,7 @@ class _Finder:
             range=self.source.range(*offsets),
             name_range=self.source.range(place, place + len(base.encode())),
             offsets=offsets,
-            parameters=tuple(ast.spelling(c) for c in children if c.kind == _PARAMETER),
+            parameters=tuple(distinct(ast.spelling(c) for c in children if c.kind == _PARAMETER)),
             parameter_types=tuple(_canonical_type(ast, c) for c in children if c.kind == _PARAMETER),
             cursor=cursor,
             template_arguments=arguments,

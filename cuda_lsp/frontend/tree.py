@@ -8,6 +8,7 @@ times as much and do not expose operators.  Nothing here knows CUDA's meaning.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from ctypes import byref, c_size_t, c_uint, c_void_p
 from pathlib import Path
 from typing import Any
@@ -337,6 +338,14 @@ class Ast:
         handles = dict.fromkeys(ctypes.cast(file.from_param(), c_void_p).value or 0 for file in files)
         own = (handle for handle in handles if _HEADERS not in self.path(handle).parents)
         return tuple(self.contents(handle).decode(errors="replace") for handle in own)
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names of a function's parameters, told apart: all that a pack stands for have one name."""
+    found: list[str] = []
+    for number, name in enumerate(names):
+        found.append(f"{name}__{number}" if name in found and name else name)
+    return found
 
 
 def _key(cursor: RawCursor) -> tuple[int, int]:

@@ -93,3 +93,33 @@ def test_what_another_function_may_have_made_one_buffer_is_open(host: str) -> No
 )
 def test_what_takes_turns_or_is_of_another_class_stays_apart(host: str) -> None:
     assert kernel(host).verdict is Verdict.RACE_FREE
+
+
+VIEW = """
+template <class T> struct View {
+    T* at; int size; void* stream;
+    View(T* p, int n, void* s = nullptr) : at(p), size(n), stream(s) {}
+    View<T> first(int m) const { return View<T>(at, m, stream); }
+};
+"""
+VIEWS = f"void run(View<float> x, View<float> y, int n) {{ {LAUNCH}(x.at, y.at); }} "
+BY_ADDRESS = f"void run(const View<float>& x, View<float>* y, int n) {{ {LAUNCH}(x.at, y->at); }} "
+REFERENCES = f"void run(const View<float>& x, View<float>& y, int n) {{ {LAUNCH}(x.at, y.at); }} "
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict"),
+    [
+        (f"void f(View<float> x, View<float>* y, int n) {{ {LAUNCH}(x.at, y->at); }}", Verdict.RACE_FREE),
+        (TWO + f"{{ View<float> x(a, n), y(b, n); {LAUNCH}(x.at, y.at); }}", Verdict.RACE_FREE),
+        (TWO + f"{{ View<float> x(a, n); View<float> y(a, n); {LAUNCH}(x.at, y.at); }}", Verdict.RACY),
+        (VIEWS + TWO + "{ View<float> v(a, n), w(b, n); run(v, w, n); }", Verdict.RACE_FREE),
+        (VIEWS + TWO + "{ View<float> v(a, n); run(v, v, n); }", Verdict.RACY),
+        (BY_ADDRESS + TWO + "{ View<float> v(a, n), w(b, n); run(v, &w, n); }", Verdict.RACE_FREE),
+        (BY_ADDRESS + TWO + "{ View<float> v(a, n); run(v, &v, n); }", Verdict.RACY),
+        (REFERENCES + "void f(View<float>* v, View<float>* w, int n) { run(*v, *w, n); }", Verdict.RACE_FREE),
+        (REFERENCES + "void f(View<float>* v, int n) { run(*v, *v, n); }", Verdict.RACY),
+    ],
+)
+def test_objects_of_one_class_hold_buffers_of_their_own(host: str, verdict: Verdict) -> None:
+    assert kernel(VIEW + host).verdict is verdict

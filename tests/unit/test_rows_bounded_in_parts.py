@@ -196,3 +196,77 @@ def test_remainders_that_go_over_several_steps_are_no_columns_of_one(
         assert result.verdict is not Verdict.RACE_FREE, result.assumptions
     else:
         assert result.verdict is verdict, result.reasons
+
+
+CUT = """
+__global__ void k(float* a, int n, int s, int w) {{
+    int i = blockIdx.x * 64 + threadIdx.y * 8 + threadIdx.x;
+    int c = i % {by}, r = i / {by};
+    if (i < n) {{ a[{first}] = c; a[{second}] = r; }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "second", "free"),
+    [
+        ("s", "r * s + c", "(r + 1) * s + c", False),  # the next row is another thread's
+        ("s", "i", "i + s", False),
+        ("s", "r * s + c", "r * s + s / 2 + c", False),  # `c` goes over both halves
+        ("s", "r * s + c", "n + r * s + c", True),
+        ("(s / 2)", "r * s + c", "r * s + s / 2 + c", True),
+        ("w", "i", "i + s", True),  # rows of `w` in planes of `s`, perhaps
+    ],
+)
+def test_an_index_that_the_kernel_cuts_by_a_size_goes_over_several_rows_of_it(
+    by: str, first: str, second: str, free: bool
+) -> None:
+    kernel = lowered(CUT.format(by=by, first=first, second=second))
+    result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)
+
+
+ASKED = """
+__global__ void k(int* a, const int* b, int w, int first) {{
+    int y = blockIdx.x, x = 8 * threadIdx.y + threadIdx.x + first;
+    int v = {asked} ? {read} : 0;
+    {guard} a[y * w + x] = v;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "read", "guard", "free"),
+    [
+        ("x < w", "b[y * w + x]", "", False),  # who asks that knows of columns that are no row's
+        ("w > x", "a[y * w + x]", "", False),
+        ("x < w", "b[x]", "if (first > 0)", False),
+        ("x < w", "b[y * w + x]", "if (x < w)", True),
+        ("x < w - 1", "b[y * w + x + 1]", "", True),  # the last column has no neighbour
+        ("y < w", "b[y * w + x]", "", True),
+        ("first == 0", "b[y * w + x]", "", True),
+    ],
+)
+def test_a_column_that_another_access_asks_about_may_be_none(
+    asked: str, read: str, guard: str, free: bool
+) -> None:
+    kernel = lowered(ASKED.format(asked=asked, read=read, guard=guard))
+    result = refine_kernel(kernel, [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)
+
+
+TURNED = """
+__global__ void k(float* a, const int* b, int groups, int of, int n) {{
+    int y = blockIdx.y, g = blockIdx.z {cut}, i = blockIdx.x * 64 + threadIdx.y * 8 + threadIdx.x;
+    if (i < n && b[g] > 0) a[(y * groups * of + blockIdx.z) * n + i] = 1;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "free"),
+    [("% groups", True), ("/ groups", True), ("/ (groups * of)", False)],
+)
+def test_rows_of_several_sizes_hold_what_is_cut_by_one_of_these(cut: str, free: bool) -> None:
+    result = refine_kernel(lowered(TURNED.format(cut=cut)), [LAUNCH], GpuModel("test", (9, 0)))
+    assert (result.verdict is Verdict.RACE_FREE) is free, (result.reasons, result.assumptions)

@@ -21,6 +21,8 @@ from cuda_lsp.frontend.host.indirect_calls import indirect_calls
 
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _FORWARDED = re.compile(r"(?<![\w.>])(?:std\s?::\s?)?(?:forward\s?<[^<>;]{0,100}>|move)\s?\(\s?(\w+)\s?\)")
+_OBJECT = re.compile(r"\A([&*])\s?([A-Za-z_]\w*(?:(?:\.|->)\w+)*)\Z")
+"""Whose address is passed, or what is pointed to: of ``&x`` the members are those of ``x``."""
 _PACK = "..."
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
@@ -66,7 +68,7 @@ def as_called(
         return name not in names and declaration(name, pointers.body_of(function)) is not None
 
     arguments = [_WORD.sub(lambda m: f"{m[0]}()" if own(m[0]) else m[0], text) for text in arguments]
-    word = re.compile(rf"(?<![\w.>])(?:{'|'.join(used)})\b")
+    word = re.compile(rf"(?<![\w.>])({'|'.join(used)})\b(\s?(?:\.|->)\s?(?=\w))?")
     for caller, call in itertools.islice(_every_call(file, function, elsewhere), _MOST_CALLS):
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
         passed = dict(zip(names, (text.strip() for text in given), strict=False))
@@ -146,19 +148,32 @@ def as_set(
         for position, text in enumerate(map(str.strip, arguments))
         if field_of(text)[0] or (text.isidentifier() and text not in own and declaration(text, body) is None)
     }
-    for stores in pointers.filled_together if len(fields) > 1 else ():
-        told = {
-            position: store.value
-            for position, text in fields.items()
-            for store in stores
-            if pointers.is_field_of(text, at, store)
-        }
-        if len(told) > 1:
-            yield tuple(told.get(i, f"other{i}()") for i in range(len(arguments))), stores[0].place
+    objects = itertools.groupby(
+        sorted(fields, key=lambda i: _object(fields[i])), lambda i: _object(fields[i])
+    )
+    for places in [list(together) for _, together in objects]:
+        for stores in pointers.filled_together if len(places) > 1 else ():
+            told = {
+                position: store.value
+                for position in places
+                for store in stores
+                if pointers.is_field_of(fields[position], at, store)
+            }
+            if len(told) > 1:
+                yield tuple(told.get(i, f"other{i}()") for i in range(len(arguments))), stores[0].place
+
+
+def _object(field: str) -> str:
+    """Whose field it is: one call fills one object, and says nothing of another one of its class."""
+    object = field_of(field)[0]
+    return "" if object == "this" else object
 
 
 def _put(known: Mapping[str, str], match: re.Match[str]) -> str:
-    text = known[match[0]]
+    text, member = known[match[1]], match[2] or ""
+    whole = _OBJECT.match(text) if member else None
+    if whole is not None and (whole[1] == "&") == ("->" in member):
+        return f"{whole[2]}." if whole[1] == "&" else f"{whole[2]}->"
     leads = not match.string[: match.start()].strip()
     alone = leads and not match.string[match.end() :].strip()
-    return text if alone else bracketed(text, leads)
+    return text if alone else f"{bracketed(text, leads)}{member}"

@@ -31,7 +31,7 @@ from cuda_lsp.frontend.lowering.places import Place, RecordPlace, StaticPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.statements import not_compiled, statement
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
-from cuda_lsp.frontend.tree import Ast, Declaration, Node
+from cuda_lsp.frontend.tree import Ast, Declaration, Node, distinct
 from cuda_lsp.ir.program import (
     STRETCH,
     AddressOf,
@@ -199,21 +199,19 @@ def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLa
     found: list[Var] = []
     layout: list[ParameterLayout] = []
     places: list[tuple[Declaration, TypeInfo, Place]] = []
-    for node in root.children:
-        if node.kind != K.PARAMETER:
-            continue
-        declaration = low.ast.declaration(node.cursor)
-        if declaration is None:
-            continue
+    told = [low.ast.declaration(node.cursor) for node in root.children if node.kind == K.PARAMETER]
+    declared = [declaration for declaration in told if declaration is not None]
+    names = distinct(declaration.name for declaration in declared)
+    for declaration, name in zip(declared, names, strict=True):
         info = type_of_declaration(low.ast, declaration)
         if info.kind == "array":
             info = TypeInfo("pointer", info.name, Pointer(), 8, 8, target=info.target)
-        layout.append(layout_of(declaration.name, info))
-        low.record_fields[declaration.name] = tuple(f.name for f in info.fields)
-        place = place_of_parameter(low, declaration.name, info, found, declaration.key)
+        layout.append(layout_of(name, info))
+        low.record_fields[name] = tuple(f.name for f in info.fields)
+        place = place_of_parameter(low, name, info, found, declaration.key)
         places.append((declaration, info, place))
-    for declaration, info, place in places:
-        moved = _in_shared_buffer(low, declaration.name, info, place, found)
+    for (declaration, info, place), name in zip(places, names, strict=True):
+        moved = _in_shared_buffer(low, name, info, place, found)
         low.env[declaration.key] = _owned_copy(low, declaration, info, moved)
     _own_members(low)
     return found, tuple(layout)

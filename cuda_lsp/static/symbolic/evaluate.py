@@ -39,7 +39,8 @@ class Evaluator:
     of: (what it stands for, level, type) → term. ``sizes``: gets the parameters, and what is left of them,
     that are compared as unsigned numbers and were taken to be sizes. ``exchanged``: what is known of a value
     of several lanes. ``of_warp``: whether all lanes of a warp have one value of a term.
-    ``less_than_nothing``: whether the conditions so far let something be no size.
+    ``less_than_nothing``: whether the conditions so far let something be no size. ``cut``: gets what is
+    divided by something that is no number, and that.
     """
 
     axes: Mapping[ir.Axis, Term]
@@ -49,6 +50,7 @@ class Evaluator:
     exchanged: Callable[[ir.Intrinsic, Evaluator], Value | None]
     of_warp: Callable[[Term], bool]
     less_than_nothing: Callable[[Term], bool]
+    cut: dict[tuple[Term, Term], None]
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -231,7 +233,10 @@ class Evaluator:
             if isinstance(left, PointerValue):
                 return NOWHERE
             return t.shift_left(left, self.integer(e.right))
-        return _SETTLED[e.op](self.integer(e.left), self.integer(e.right))
+        left, right = self.integer(e.left), self.integer(e.right)
+        if e.op in (BinaryOp.DIV, BinaryOp.REM) and not right.is_const:
+            self.cut[left, right] = None
+        return _SETTLED[e.op](left, right)
 
     def _ring(self, e: ir.Binary, a: Term, b: Term) -> Term:
         result = _RING[e.op](a, b)

@@ -208,7 +208,8 @@ class Summary:
     ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
     left of them, with the parameters in it. ``unrolled``: some loop was walked round by round.
     ``reached``: shared arrays that blocks of a cluster reach of one another. ``computed``: parameters, by
-    name, that every launch computes from others.
+    name, that every launch computes from others. ``cut``: what is divided by something that is no number, and
+    that, also where quotient and remainder together are again what was divided.
     """
 
     events: tuple[Event, ...]
@@ -231,3 +232,4 @@ class Summary:
     claims: Mapping[str, Claim] = field(factory=dict[str, Claim])
     computed: Mapping[str, Term] = field(factory=dict[str, Term])
     changed: Mapping[str, Var] = field(factory=dict[str, Var])
+    cut: tuple[tuple[Term, Term], ...] = ()

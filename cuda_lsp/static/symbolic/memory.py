@@ -46,7 +46,7 @@ class Memory(Scene):
         """Of expressions, here and now."""
         return Evaluator(
             self.axes, self.lookup, self.fresh, self.sizes, partial(exchanged, self), partial(of_warp, self),
-            lambda size: t.says_at_most_zero(self.conditions(), size),
+            lambda size: t.says_at_most_zero(self.conditions(), size), self.cut,
         )  # fmt: skip
 
     def _places(self, pointer: ir.Expr, site: Site) -> PointerValue:

@@ -137,6 +137,7 @@ class Scene:
     changed: dict[str, Var] = field(factory=dict[str, Var])
     loaded: set[str] = field(factory=set[str])
     sizes: dict[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
+    cut: dict[tuple[Term, Term], None] = field(factory=dict[tuple[Term, Term], None])
     slots: dict[str, Drawing] = field(factory=dict[str, Drawing])
     claims: dict[str, Claim] = field(factory=dict[str, Claim])
     votes: dict[str, Vote] = field(factory=dict[str, Vote])

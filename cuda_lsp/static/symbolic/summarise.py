@@ -78,6 +78,7 @@ def summarise(
         walker.claims,
         computed,
         walker.changed,
+        tuple(walker.cut),
     )
 
 

@@ -9,7 +9,8 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, reduce
 
 from attrs import define, field, frozen
 
@@ -20,7 +21,7 @@ from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.solver.rows.components import stored_both
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.events import Summary
+from cuda_lsp.static.symbolic.events import Summary, accesses
 from cuda_lsp.static.symbolic.sizes import (
     certainly_at_most,
     exactly_divided,
@@ -29,6 +30,43 @@ from cuda_lsp.static.symbolic.sizes import (
     upper_bounds,
 )
 from cuda_lsp.static.symbolic.terms import Op, Term
+
+Division = tuple[Term, Term]
+"""What is divided, and by what."""
+
+
+@frozen(eq=False)
+class _Around:
+    """What the kernel says of a pair's threads, wherever it does, as the pair calls what is not one for both.
+
+    ``cut``: what it divides, and by what. ``asked``: what accesses are reached below (``upper_bounds``).
+    """
+
+    p: Problem
+    summary: Summary
+
+    @cached_property
+    def cut(self) -> Sequence[Division]:
+        own = self._as_called(dict.fromkeys(x for division in self.summary.cut for x in division))
+        return [(one[x], one[by]) for one in own for x, by in self.summary.cut]
+
+    @cached_property
+    def asked(self) -> Mapping[Term, Sequence[Term]]:
+        return upper_bounds(x for one in self._as_called(_limits(self.summary)) for x in one.values())
+
+    def _as_called(self, terms: Iterable[Term]) -> list[dict[Term, Term]]:
+        """The terms as each of the two threads has them."""
+        own = {x.args[0] for x in t.subterms(*self.p.offsets) if x.op in (Op.SYMBOL, Op.APPLY) and side(x)}
+        found: list[dict[Term, Term]] = []
+        for thread in ("#1", "#2"):
+            memo = dict[Term, Term]()
+
+            def called(part: Term, thread: str = thread) -> str | None:
+                name = f"{part.args[0]}{thread}"
+                return name if name in own else None
+
+            found.append({x: t.renamed(x, called, memo) for x in terms})
+        return found
 
 
 @frozen(eq=False)
@@ -90,12 +128,13 @@ def pitches_of(p: Problem, summary: Summary, free: Mapping[str, Var], *, grid_kn
     planes = division.component(a, b, free) if starts and stored else None
     begun = [*starts, planes] if planes is not None and planes not in starts else starts or [None]
     readings: list[Pitch | None] = []
+    around = _Around(p, summary)
     for start in begun:
-        reading = _Reading(p, free, grid_known, stored)
+        reading = _Reading(p, free, grid_known, stored, around=around)
         readings.append(reading.read(start))
         if reading.asked_for_components:
-            readings.append(_Reading(p, free, grid_known, False).read(start))
-    readings += [_as_a_whole(p, free, grid_known, start, starts) for start in starts]
+            readings.append(_Reading(p, free, grid_known, False, around=around).read(start))
+    readings += [_as_a_whole(p, free, grid_known, start, starts, around) for start in starts]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -105,10 +144,15 @@ def _vectors(p: Problem, free: Mapping[str, Var]) -> tuple[Term, Term, int, tupl
 
 
 def _as_a_whole(
-    p: Problem, free: Mapping[str, Var], grid_known: bool, start: Term, pitches: Sequence[Term]
+    p: Problem,
+    free: Mapping[str, Var],
+    grid_known: bool,
+    start: Term,
+    pitches: Sequence[Term],
+    around: _Around,
 ) -> Pitch | None:
     """Rows that columns alone tell apart, whichever they are; None: the columns hold rows themselves."""
-    pitch = _Reading(p, free, grid_known, False, whole=True).read(start)
+    pitch = _Reading(p, free, grid_known, False, whole=True, around=around).read(start)
     columns = [x for level in pitch.levels for x in level.both] if pitch is not None else []
     return pitch if set(pitches).isdisjoint(t.subterms(*columns)) else None
 
@@ -117,6 +161,30 @@ def first_row_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
     """Rows of which one address names the first, ``x`` beside ``y*width + x``; nothing of them is assumed."""
     width = division.beside_the_first_row(*p.offsets, free) if _is_readable(p) else None
     return _Reading(p, free, True, False, assumable=False).read(width) if width is not None else None
+
+
+@lru_cache(maxsize=budgets.KEPT_FACTS)
+def _limits(summary: Summary) -> Sequence[Term]:
+    """Limits that accesses are reached below."""
+    every = (guard for access in accesses(summary.events) for guard in t.conjuncts(access.guard))
+    return tuple(guard for guard in dict.fromkeys(every) if guard.op is Op.LE)
+
+
+def _asked_elsewhere(
+    p: Problem, width: Term, columns: tuple[Term, Term], asked: Mapping[Term, Sequence[Term]]
+) -> bool:
+    """Another access asks whether the column is one of the row's, and one of these does not.
+
+    ``v = x < w ? a[y * w + x] : 0; … a[y * w + x] = v``: it may be none.
+    """
+    own = upper_bounds(t.conjuncts(p.guards))
+    for column in columns:
+        unit, factor = unit_of(column), factor_of(column)
+        shared = t.sub(column, t.scale(unit, factor))
+        ends = (x for x in asked.get(unit, ()) if t.add(t.scale(x, factor), shared) is width)
+        if any(end not in own.get(unit, ()) for end in ends):
+            return True
+    return False
 
 
 def _is_readable(p: Problem) -> bool:
@@ -136,6 +204,7 @@ class _Reading:
     grid_known: bool
     components: bool  # what tells addresses apart may be a component of a structure of arrays
     whole: bool = field(default=False, kw_only=True)  # columns alone tell threads apart, in whichever rows
+    around: _Around | None = field(default=None, kw_only=True)
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -219,7 +288,12 @@ class _Reading:
             alike = level or not _from_both_ends(self.p, column_a, column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed
-            self.bounded = self.bounded or _bounded(self.p, pitch, width, (column_a, column_b), self.free)
+            columns = column_a, column_b
+            self.bounded = self.bounded or _bounded(self.p, pitch, width, columns, self.free)
+            if self.around is not None and self.assumable and not self.bounded:
+                whole = t.mul(width, _common(row_a, row_b))
+                self.bounded = _is_cut(whole, columns, self.around.cut, self.free)
+                self.bounded = self.bounded or _asked_elsewhere(self.p, width, columns, self.around.asked)
             self.bounded = self.bounded or of_one_index(row_a, column_a) or of_one_index(row_b, column_b)
             if pitch.args[0] in self.free:  # rows of blocks or threads are shown to hold, or not
                 self.parameters.append(pitch)
@@ -232,6 +306,25 @@ class _Reading:
         self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
         self.names.append(str(size // element if size % element == 0 else size))
         return t.const(size), parts[0], parts[1]
+
+
+def _is_cut(
+    width: Term, columns: tuple[Term, Term], cut: Sequence[Division], free: Mapping[str, Var]
+) -> bool:
+    """The kernel divides a column by the width: it goes over several rows."""
+    for column in columns:
+        unit, factor = unit_of(column), factor_of(column)
+        among = (t.scale(by, factor) for x, by in cut if side(x) and unit_of(x) is unit)
+        if any(certainly_at_most(width, by, free) for by in among):
+            return True
+    return False
+
+
+def _common(*rows: Term) -> Term:
+    """The parameters that all of some rows are multiplied with: of ``n * k`` in rows of ``g``, ``k``."""
+    products = [m for row in rows for m in t.monomials(row)]
+    shared = set(products[0]).intersection(*products) if products else set[Term]()
+    return reduce(t.mul, (x for x in shared if x.op is Op.SYMBOL and not side(x)), t.ONE)
 
 
 def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
@@ -261,7 +354,11 @@ def meetings_in_a_row(p: Problem, summary: Summary, free: Mapping[str, Var]) -> 
 
 
 def _bounded(
-    p: Problem, pitch: Term, width: Term, columns: tuple[Term, Term], free: Mapping[str, Var]
+    p: Problem,
+    pitch: Term,
+    width: Term,
+    columns: tuple[Term, Term],
+    free: Mapping[str, Var],
 ) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 

@@ -65,7 +65,9 @@ def _sole_quotients(pair: OpenPair) -> Iterator[tuple[Term, Term]]:
         if size.op is not Op.SYMBOL or size.args[0] not in query.where.free or not size.lo <= 0 < size.hi:
             continue
         whole = set(t.conjuncts(query.complete(said, pair.p)))
-        others = (*query.told, *(whole - set(t.conjuncts(said))), t.substitute(said, {quotient: _ANYTHING}))
+        divisors = (by for _, by in query.summary.cut)
+        elsewhere = (t.substitute(x, {quotient: _ANYTHING}) for x in (said, *divisors))
+        others = (*query.told, *(whole - set(t.conjuncts(said))), *elsewhere)
         if size not in t.subterms(*others):
             yield quotient, size
 
