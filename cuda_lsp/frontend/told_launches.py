@@ -18,6 +18,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     launched_extents,
     launches_for,
     launches_outside,
+    sites_of,
     unread_launch,
     with_own_buffers,
 )
@@ -35,7 +36,9 @@ def with_launches(
     directive: KernelDirective | None,
 ) -> Kernel:
     """``here``: the launches of the kernel's file; ``elsewhere``: those of others, of this kernel only."""
-    sites = (*here, *elsewhere)
+    sites = sites_of(source, (*here, *elsewhere))
+    own = set(map(id, sites))  # a part of all may seem to be of it, for want of others
+    here, elsewhere = (tuple(s for s in part if id(s) in own) for part in (here, elsewhere))
     grid, arguments = common_facts(source, sites)
     known = (*launches_for(source, here, directive), *launches_outside(source, elsewhere, directive))
     launches = _best_told(known)

@@ -285,6 +285,8 @@ DECLARED = "__global__ void swap(float* d);\n"
         (FAR, Verdict.RACE_FREE),  # of a kernel that it does not see
         (SWAP.replace("^ 32", "") + FAR, Verdict.RACE_FREE),  # of its own
         (DECLARED + FAR.replace("128", "32"), Verdict.RACE_FREE),
+        # Another kernel, from the same text.
+        ('namespace own {\n#include "swap.cu"\n}\n' + FAR.replace("swap<", "own::swap<"), Verdict.RACE_FREE),
     ],
 )
 def test_launches_of_others_count_beside_those_of_the_file(

@@ -79,7 +79,7 @@ def launches_for(
     kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; where blocks follow sizes, some of them."""
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     read = [s for s in own if not s.left_out] or own
     found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     found += [c for s in read for c in s.by_sizes(kernel.parameters, kernel.template_arguments)]
@@ -92,7 +92,7 @@ def launches_for(
 
 def unread_launch(kernel: KernelSource, sites: Iterable[LaunchSite]) -> Site | None:
     """The first launch of a kernel that is compiled and of which no block is known, for any sizes."""
-    for site in _sites_of(kernel, sites):
+    for site in sites_of(kernel, sites):
         told = site.configuration(kernel.parameters, kernel.template_arguments)
         if told or site.left_out or any(site.by_sizes(kernel.parameters, kernel.template_arguments)):
             continue
@@ -102,7 +102,7 @@ def unread_launch(kernel: KernelSource, sites: Iterable[LaunchSite]) -> Site | N
 
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
@@ -116,7 +116,7 @@ def _shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict
     Where launches disagree, how far behind is unknown; where some point elsewhere, each has its own word.
     """
     found: dict[str, SharedBuffer] = {}
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     told = [_shared_at(kernel, site) for site in own]
     for name, here in (pair for shared in told for pair in shared.items()):
         known = found.setdefault(name, here)
@@ -146,7 +146,7 @@ def with_own_buffers(
 
     As the argument ``apart``: 0 in that buffer, as where nothing tells; 1 in one of their own.
     """
-    told = [(site.site, _shared_at(kernel, site)) for site in _sites_of(kernel, sites)]
+    told = [(site.site, _shared_at(kernel, site)) for site in sites_of(kernel, sites)]
     found: list[LaunchConfig] = []
     for launch in launches:
         here = [shared for place, shared in told if place is not None and place == launch.site]
@@ -193,7 +193,7 @@ def passed(kernel: KernelSource, sites: Sequence[LaunchSite], directive: KernelD
 def _told_fields(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, Set[str]]:
     """By parameter the fields of which each launch tells what they hold; nothing where there is no launch."""
     found: dict[str, Set[str]] = {}
-    for site in _sites_of(kernel, sites):
+    for site in sites_of(kernel, sites):
         for position, name in enumerate(kernel.parameters):
             here = {field for at, field in site.told_fields if at == position}
             found[name] = found.get(name, here) & here
@@ -209,7 +209,7 @@ def _one_buffer(
     """
     names = kernel.parameters
     found: dict[tuple[PassedPlace, PassedPlace], None] = {}
-    for site in _sites_of(kernel, sites):
+    for site in sites_of(kernel, sites):
         placed = [(p, (names[p.position], p.field)) for p in site.pointed if p.position < len(names)]
         for (one, here), (other, there) in itertools.combinations(placed, 2):
             if one.buffer == other.buffer and here != there and (one.field, other.field) != (None, None):
@@ -237,7 +237,7 @@ def _computed_arguments(
 
     None where a directive speaks of launches: it may mean others.
     """
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     own = own if directive is None else []
     read = [s for s in own if not s.left_out] or own
     names = kernel.parameters
@@ -256,7 +256,7 @@ def _computed_arguments(
 
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:
     """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     names = kernel.parameters
     shared = list(in_common([s.conditions for s in own]))
     # Where one launch has a sign and another none, it holds of numbers with a sign.
@@ -284,7 +284,7 @@ def conditions_by_launch(
 
     Launches that are analysed as one have in common what holds at all of them.
     """
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     looked_at = {(launch.site, launch.block) for launch in launches}
     alike: dict[object, list[tuple[LaunchConfig, LaunchSite]]] = {}
     for site in [s for s in own if not s.left_out] or own:
@@ -338,7 +338,7 @@ def _holds_sizes(type: Type) -> bool:
 
 def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """Parameters by which all launches of a kernel pass the block's extent: name → axis."""
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     names = kernel.parameters
     return {
         names[i]: axis
@@ -354,7 +354,7 @@ def common_sums(
 
     None where a directive speaks of launches: it may mean others.
     """
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     names = dict(enumerate(kernel.parameters))
     found: dict[str, RunningSum] = {}
     for i, passed in own[0].sums.items() if own and directive is None else ():
@@ -368,13 +368,13 @@ def common_sums(
 def common_ties(kernel: KernelSource, sites: Iterable[LaunchSite]) -> frozenset[tuple[str, str]]:
     """Parameters that every launch makes of other ones, nobody knows how, and these."""
     names = dict(enumerate(kernel.parameters))
-    told = [{(names.get(i, ""), names.get(j, "")) for i, j in s.ties} for s in _sites_of(kernel, sites)]
+    told = [{(names.get(i, ""), names.get(j, "")) for i, j in s.ties} for s in sites_of(kernel, sites)]
     return frozenset(told[0].intersection(*told)) if told else frozenset()
 
 
 def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
     """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
-    own = _sites_of(kernel, sites)
+    own = sites_of(kernel, sites)
     known = zip(*(s.block_axes for s in own), strict=True)
     agreed = zip("xyz", known, strict=False)
     return {f"launched_{axis}": n[0] for axis, n in agreed if n[0] is not None and len(set(n)) == 1}
@@ -461,18 +461,20 @@ def _attribute(pattern: re.Pattern[bytes], kernel: KernelSource, source: SourceT
     return values
 
 
-def _sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:
+def sites_of(kernel: KernelSource, sites: Iterable[LaunchSite]) -> list[LaunchSite]:
     """The launches of a kernel: of its name, and with as many arguments as it takes if any has so many.
 
     Others are of another function of that name, as are those with more; without one that fits, defaults may
-    fill the gap. So are those of another namespace, where some name the kernel's own; else they may be
-    aliases. Of several kernels whose parameters differ in `const` alone, the last before it is meant.
+    fill the gap. So are those of another namespace, where some name the kernel's own, or it has none (a file
+    may be included in one); else they may be aliases. Of several kernels whose parameters differ in `const`
+    alone, the last before it is meant.
     """
     takes = len(kernel.parameters)
     named = [s for s in sites if s.kernel == kernel.base_name and (s.passed or 0) <= takes]
     own = [site for site in named if _may_instantiate(site, kernel)]
     in_scope = [site for site in own if f"::{kernel.scope}".endswith(f"::{site.scope}")]
-    own = in_scope if any(site.scope for site in in_scope) else own
+    named_so = any(site.scope for site in in_scope) or (in_scope and not kernel.scope)
+    own = in_scope if named_so else own
     own = [site for site in own if not _is_of_a_rival(site, kernel)]
     fits = any(site.passed == takes for site in own)
     return [site for site in own if site.passed in (None, takes)] if fits else own
