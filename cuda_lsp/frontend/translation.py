@@ -78,7 +78,7 @@ from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
+from cuda_lsp.frontend.unread_kernels import moved_unread, not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
@@ -89,7 +89,7 @@ _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that
 _OF_A_READING = (
     "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
     "_own_names", "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites",
-    "_elsewhere", "_mentioned", "_surroundings", "_environment", "_failure", "_understood",
+    "_elsewhere", "_mentioned", "_unread", "_surroundings", "_environment", "_failure", "_understood",
 )  # fmt: skip
 """What reading a text with some guesses comes to."""
 
@@ -287,6 +287,7 @@ class Translation:
         self._elsewhere: Mapping[str, tuple[LaunchSite, ...]] | None = None
         self._understood: Understanding | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
+        self._unread: tuple[KernelSources, dict[str, int] | None] | None = None
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
         self._lost = False  # that one is so broken that clang does not see its end
 
@@ -324,6 +325,7 @@ class Translation:
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         elsewhere, mentions, broken = self.sites_elsewhere, self._mentions(), self._broken_declarations
+        unread = moved_unread(self._unread_kernels, focus, before, text)
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
@@ -339,6 +341,7 @@ class Translation:
                 self._digest(_NOWHERE, environment)
             else:
                 self._digest()
+            self._unread = self._sources, unread
             return True
         if not self._parse(focus) or not self._believe(focus, sources, problems, last):
             return False
@@ -346,6 +349,7 @@ class Translation:
             self._digest()
         else:
             self._digest(focus.offsets, environment)
+        self._unread = self._sources, unread
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
         self._host_key = text_outside(self._sources, self._source)
         self._sites_of = ((text, self._host_sites), *self._sites_of[1:])
@@ -459,7 +463,15 @@ class Translation:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """Names of kernels that the text holds and clang could not make out (broken while typing)."""
-        return tuple(unread_kernels(self._source.text, self._sources))
+        return tuple(self._unread_kernels)
+
+    @property
+    def _unread_kernels(self) -> dict[str, int]:
+        sources, unread = self._unread or (None, None)
+        if unread is None or sources is not self._sources:
+            unread = unread_kernels(self._source.text, self._sources)
+            self._unread = self._sources, unread
+        return unread
 
     @property
     def directives(self) -> FileDirectives:
@@ -522,7 +534,7 @@ class Translation:
         errors += self.guessed.told(includes or self._source.range(0, 1))
         errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += instantiation.left_out(self._sources)
-        errors += not_read(unread_kernels(self._source.text, self._sources), self._source)
+        errors += not_read(self._unread_kernels, self._source)
         errors += instantiation.without_arguments(self._sources)
         return (*errors, *self.directives.errors, *self._bad_assumptions.values())
 
