@@ -571,9 +571,9 @@ class Translation:
             granted=(*kernel.granted, *left_out(self._ast, source, self._source)),
         )
 
-    def is_broken(self, source: KernelSource) -> bool:
-        """Whether clang complains about the kernel, or about what it may call."""
-        return bool(self._compile_errors(source))
+    def complaints(self, source: KernelSource) -> frozenset[str]:
+        """What clang complains of in the kernel, or in what it may call, wherever that stands."""
+        return frozenset(error.message for error in self._compile_errors(source))
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
         """Errors inside the kernel and inside what it may call, wherever that stands, and of types that clang

@@ -28,7 +28,9 @@ def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
     return {name: host.original(start) for name, start in named}
 
 
-def moved_unread(unread: dict[str, int], focus: Focus, before: SourceText, text: str) -> dict[str, int] | None:
+def moved_unread(
+    unread: dict[str, int], focus: Focus, before: SourceText, text: str
+) -> dict[str, int] | None:
     """The same after an edit inside the function in focus; None: it may tell of others there."""
     edit = focus.edit
     near = before.data[max(0, edit.start - _NEAR) : edit.old_end + _NEAR]
