@@ -29,7 +29,8 @@ _TOKEN = re.compile(
 _UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
-_NEVER = re.compile(rb"<<\s{0,8}<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
+# In the edited kernel. Where a line is spliced beside white space no word is hidden.
+_NEVER = re.compile(rb"<<\s{0,8}<|\S\\\r?\n\S|\b(?:__COUNTER__|cudaLaunch\w*)\b")
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
 _TELLS_TYPES = re.compile(
     rb"[<({:]|\b(?:auto|decltype|constexpr|typedef|using|struct|class|enum|template|namespace)\b"

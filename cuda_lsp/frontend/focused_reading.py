@@ -22,8 +22,8 @@ from cuda_lsp.frontend.source_text import SourceText
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
     """The kernels of the file, that in focus from ``found``; None: they are not those expected."""
     old = [k for k in sources.kernels if k.offsets == focus.was]
-    new = list(found.kernels)
-    if [(k.name, k.dependent, focus.offsets) for k in old] != [(k.name, k.dependent, k.offsets) for k in new]:
+    new = [k for k in found.kernels if k.offsets == focus.offsets]  # others may have its name
+    if [(k.name, k.dependent) for k in old] != [(k.name, k.dependent) for k in new]:
         return None
     templates = {k.offsets: k for k in found.templates}
     if any(k.offsets == focus.was and focus.offsets not in templates for k in sources.templates):

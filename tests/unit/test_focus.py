@@ -269,3 +269,51 @@ def test_errors_elsewhere_stay_and_move_with_the_text() -> None:
     (after,) = (e for e in translation.diagnostics if "nothing" in e.message)
     assert after.message == before.message
     assert after.range and before.range and after.range == before.range.shifted(2)
+
+
+ALIKE = r"""
+#if 0
+__global__ void left_out(int* a) { a[1] = 2; }
+#endif
+__global__ void scale(float* a, float by) { a[threadIdx.x] *= by; }
+__global__ void scale(double* a, double by) {
+    int i = threadIdx.x + \
+        blockIdx.x * 64;
+    a[i] *= by;
+}
+__device__ int scaled(int n) { return 2 * n; }
+template <typename T> __global__ void fill(T* a, int n) { a[threadIdx.x] = n; }
+template <> __global__ void fill<float>(float* a, int n) { a[threadIdx.x] = scaled(n); }
+int main() {
+    int* p = nullptr;
+    scale<<<1, 64>>>((float*)p, 2);
+    scale<<<4, 64>>>((double*)p, 2);
+    fill<<<1, 64>>>(p, 2);
+    fill<<<1, 64>>>((float*)p, 3);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "focused"),
+    [
+        ("a[threadIdx.x] *= by;", "a[threadIdx.x] *= by; int q = 3;", True),
+        ("a[threadIdx.x] *= by;", "a[threadIdx.x] *= by; q", True),
+        ("a[i] *= by;", "\n    a[i ^ 1] *= by;", True),
+        ("a[threadIdx.x] = n;", "a[threadIdx.x ^ 1] = n;", True),
+        ("= scaled(n);", "= scaled(n) + 1;", True),
+        ("a[i] *= by;", "a[i] *= by; }", False),
+        ("a[i] *= by;", "a[i] *= by; \\\n", True),
+        ("a[i] *= by;", "a[i] *= fil\\\nl;", False),
+        ("a[i] *= by;", "a[i] *= by; // \\\n", False),
+        ("a[i] *= by;", "} __global__ void more(int* a) { a[0] = 1;", False),
+        ("a[threadIdx.x] = n;", "a[0] = n; scale(a, 1);", True),
+    ],
+)
+def test_kernels_of_one_name_and_lines_in_two_parts(old: str, new: str, focused: bool) -> None:
+    translation, typed = Translation(PATH, ALIKE), ALIKE.replace(old, new)
+    assert translation.unreadable == ("left_out",)
+    for text in (typed, ALIKE, typed.replace("} __global__", ";} __global__")):
+        translation.reparse(text, focused=True)
+        assert translation.is_focused or not focused
+        compare(translation, Translation(PATH, text))
