@@ -32,6 +32,7 @@ class Program:
     kernel: Kernel
     complaints: frozenset[str] = frozenset()
     _digest: str = ""
+    _outline: tuple[type, ...] = ()
 
     def is_broken(self, before: Program | None) -> bool:
         """Whether clang complains of other things than in the program ``before``, if it does of anything."""
@@ -44,13 +45,22 @@ class Program:
         ``followed``: makes the newer one with the values of floats.
         """
         before = self.kernel
-        if before.computed is not None or self._errors != newer._errors or self.digest != newer.digest:
+        if before.computed is not None or self._errors != newer._errors or self.outline != newer.outline:
+            return False
+        if self.digest != newer.digest:
             return False
         return before.followed is None or Program(before.followed).digest == Program(followed()).digest
 
     @property
     def _errors(self) -> frozenset[str] | None:
         return self.complaints if self.kernel.errors else None
+
+    @property
+    def outline(self) -> tuple[type, ...]:
+        """What programs of one digest have in common, quickly: the kinds of their statements."""
+        if not self._outline:
+            self._outline = tuple(type(s) for s in walk(self.kernel.body) if not isinstance(s, ir.Assign))
+        return self._outline
 
     @property
     def digest(self) -> str:
