@@ -406,7 +406,7 @@ class Translation:
         size, reworded = len(self._source.data), self._readable.reason
         begin = len(buffers[0][1].encode()) - len(self._guesses.text.encode())
         requests = (self._around.main, begin) if self._guesses.text and focus is None else None
-        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded, requests)
+        self._problems = read_problems(self._ast, self.path, size, reworded, requests)
         return True
 
     def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
