@@ -330,7 +330,7 @@ def text_outside(sources: KernelSources, source: SourceText) -> tuple[int, int]:
     position = 0
     of_device = (extent for _, *extent in sources.device_functions if _is_of_device(data, *extent))
     for start, end in sorted({*(k.offsets for k in sources.kernels), *((s, e) for s, e in of_device)}):
-        if end <= position or _LAUNCHES.search(data, start, end):
+        if end <= position or _may_launch(data, start, end):
             continue
         pieces.append(data[position:start])
         pieces.append(b"%d" % data.count(b"\n", start, end))
@@ -338,6 +338,11 @@ def text_outside(sources: KernelSources, source: SourceText) -> tuple[int, int]:
         position = end
     pieces.append(data[position:])
     return hash(b"\0".join(pieces)), len(pieces)
+
+
+def _may_launch(data: bytes, start: int, end: int) -> bool:
+    marked = data.find(b"<<", start, end) >= 0 or data.find(b"cudaLaunch", start, end) >= 0
+    return marked and _LAUNCHES.search(data, start, end) is not None
 
 
 def _is_of_device(data: bytes, start: int, end: int) -> bool:

@@ -328,7 +328,7 @@ class Translation:
         unread = moved_unread(self._unread_kernels, focus, before, text)
         last = before.position(focus.was[1]).line
         self._take(text)
-        self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._surroundings, self._focused = around.edited(focus.edit), focus.offsets
         self._broken = broken.moved(self.path, last, focus.edit.lines)
         # No directive has changed; what a host function calls may tell launches in other files.
         self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions

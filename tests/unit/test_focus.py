@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kernel_text import kernel_text
 
+from cuda_lsp.frontend import focus
 from cuda_lsp.frontend.focus import edit_between
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.same_code import SameCode
@@ -317,3 +318,23 @@ def test_kernels_of_one_name_and_lines_in_two_parts(old: str, new: str, focused:
         translation.reparse(text, focused=True)
         assert translation.is_focused or not focused
         compare(translation, Translation(PATH, text))
+
+
+def test_braces_that_closed_close_after_an_edit_that_leaves_tokens_around() -> None:
+    choose = random.Random(7)
+    left = 0
+    for _ in range(20_000):
+        middle = "".join(
+            choose.choice("{}\"'/*\\\n1aR .;x" + 9 * "x ;") for _ in range(choose.randrange(1, 20))
+        )
+        before = f"{{{middle}}}"
+        start = choose.randrange(1, len(before))
+        end = choose.randrange(start, len(before))
+        typed = choose.choice(("", "a", "1", ".", "x;", " ", "R", "b1 "))
+        after = before[:start] + typed + before[end:]
+        one, other = before.encode(), after.encode()
+        edit = edit_between(one, other)
+        if focus._closes(one, 0, len(one)) and focus._leaves_tokens_around(one, other, edit):
+            left += 1
+            assert focus._closes(other, 0, len(other)), (before, after)
+    assert left > 1000
