@@ -40,7 +40,8 @@ _ENDS = re.compile(rb"[;{}\n]")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _MARKS = (b"<<", b"\\", b"__COUNTER__", b"cudaLaunch")  # one of them is in all that is never read alone
 _RUN = 256  # bytes of the longest word, number or row of quotes before an edit
-_RUN_BEFORE, _RUN_BEHIND = re.compile(rb"[\w.'\"]*\Z"), re.compile(rb"[\w.'\"]*")
+_IN_WORDS = bytes(c for c in range(128) if chr(c).isalnum() or chr(c) in "_.'\"")
+_RUN_BEHIND = re.compile(rb"[\w.'\"]*")
 _MAKES_TOKENS = re.compile(rb"[{}\"'/*\\\r\n]")
 _LEVELS = 8  # of functions that name each other; beyond them all count
 
@@ -244,13 +245,12 @@ def _asks_for_all(data: bytes, start: int, end: int, *, kernel: bool) -> bool:
 def _leaves_tokens_around(before: bytes, after: bytes, edit: Edit) -> bool:
     """Whether an edit changes words, numbers and operators alone, with no brace, comment or string near."""
     for data, end in ((before, edit.old_end), (after, edit.new_end)):
-        first, last = (
-            _RUN_BEFORE.search(data, max(0, edit.start - _RUN), edit.start),
-            _RUN_BEHIND.match(data, end),
-        )
-        if first is None or last is None or first.start() == edit.start - _RUN:
+        near = data[max(0, edit.start - _RUN) : edit.start]
+        word = len(near) - len(near.rstrip(_IN_WORDS))
+        last = _RUN_BEHIND.match(data, end)
+        if word == _RUN or last is None:
             return False
-        if _MAKES_TOKENS.search(data, max(0, first.start() - 1), last.end() + 1):
+        if _MAKES_TOKENS.search(data, max(0, edit.start - word - 1), last.end() + 1):
             return False
     return True
 
