@@ -338,3 +338,28 @@ def test_braces_that_closed_close_after_an_edit_that_leaves_tokens_around() -> N
             left += 1
             assert focus._closes(other, 0, len(other)), (before, after)
     assert left > 1000
+
+
+def test_mistakes_of_a_template_that_blank_text_uses_stay_until_the_whole_text_is_read() -> None:
+    text = """
+struct Plain {};
+template <typename T> __device__ int size_of(T x) { return x.size; }
+__global__ void first(int* a) { a[0] = size_of(Plain()); }
+__global__ void second(int* a) { a[threadIdx.x] = 1; }
+__global__ void third(int* a, Plain p) { a[threadIdx.x] = 2; }
+"""
+    translation = Translation(PATH, text)
+    before = [e.message for e in translation.diagnostics]
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, False]
+    typed = text.replace("= 1;", "= 1; int q = 3;")
+    translation.reparse(typed, focused=True)
+    assert translation.is_focused and [e.message for e in translation.diagnostics] == before
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, False]
+    typed = typed.replace("= 2;", "= size_of(p);")
+    translation.reparse(typed, focused=True)
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, True]
+    compare(translation, Translation(PATH, typed))
+    mended = text.replace("size_of(Plain())", "3")
+    translation.reparse(text)
+    translation.reparse(mended, focused=True)
+    assert not any(map(translation.complaints, translation.kernels()))
