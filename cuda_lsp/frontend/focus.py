@@ -29,7 +29,8 @@ _TOKEN = re.compile(
 _UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
-_NEVER = re.compile(rb"<<\s{0,8}<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
+# In the edited kernel. Where a line is spliced beside white space no word is hidden.
+_NEVER = re.compile(rb"<<\s{0,8}<|\S\\\r?\n\S|\b(?:__COUNTER__|cudaLaunch\w*)\b")
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
 _TELLS_TYPES = re.compile(
     rb"[<({:]|\b(?:auto|decltype|constexpr|typedef|using|struct|class|enum|template|namespace)\b"
@@ -37,6 +38,11 @@ _TELLS_TYPES = re.compile(
 _TYPES = frozenset({b"int", b"unsigned", b"float", b"double", b"char", b"long", b"short", b"bool", b"size_t"})
 _ENDS = re.compile(rb"[;{}\n]")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
+_MARKS = (b"<<", b"\\", b"__COUNTER__", b"cudaLaunch")  # one of them is in all that is never read alone
+_RUN = 256  # bytes of the longest word, number or row of quotes before an edit
+_IN_WORDS = bytes(c for c in range(128) if chr(c).isalnum() or chr(c) in "_.'\"")
+_RUN_BEHIND = re.compile(rb"[\w.'\"]*")
+_MAKES_TOKENS = re.compile(rb"[{}\"'/*\\\r\n]")
 _LEVELS = 8  # of functions that name each other; beyond them all count
 
 
@@ -71,16 +77,27 @@ class Surroundings:
     """What a reading of the whole file tells the readings of one kernel that follow.
 
     ``bodies``: those that may be blank, in order. ``templates``: names of the kernel templates.
-    ``words``: what the text outside kernels and ordinary host functions names.
+    ``words``: what the text outside kernels and ordinary host functions names. ``closed``: where the body
+    begins of which it is known that its braces close.
     """
 
     bodies: tuple[Body, ...]
     templates: frozenset[bytes]
     words: frozenset[bytes]
+    closed: int = -1
 
     def moved(self, edit: Edit) -> Surroundings:
         """The same after an edit inside one of the bodies, or of white space and comments."""
-        return evolve(self, bodies=tuple(b if b.end <= edit.start else _moved(b, edit) for b in self.bodies))
+        bodies = tuple(b if b.end <= edit.start else _moved(b, edit) for b in self.bodies)
+        return evolve(self, bodies=bodies, closed=edit.moved(self.closed))
+
+    def edited(self, edit: Edit) -> Surroundings:
+        """The same after an edit that stays inside its body."""
+        return evolve(self.moved(edit), closed=next(b.start for b in self.bodies if _holds(b, edit)))
+
+
+def _holds(body: Body, edit: Edit) -> bool:
+    return body.start < edit.start and edit.old_end < body.end
 
 
 def _moved(body: Body, edit: Edit) -> Body:
@@ -155,11 +172,11 @@ def _closes(data: bytes, start: int, end: int) -> bool:
 def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after: bytes) -> Focus | None:
     """The function whose body the edit between two texts is inside of; None: read the whole file."""
     edit = edit_between(before, after)
-    body = next((b for b in around.bodies if b.start < edit.start and edit.old_end < b.end), None)
+    body = next((b for b in around.bodies if _holds(b, edit)), None)
     if body is None:
         return None
     if not body.kernel:
-        if not _stays_inside(before, after, body, edit):
+        if not _stays_inside(around, before, after, body, edit):
             return None
         if around.templates and not _instantiates_as_before(before, after, body, edit):
             return None
@@ -169,7 +186,7 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
         (k for k in (*sources.templates, *sources.kernels) if k.offsets == (body.function, body.end)), None
     )
     end = body.end + edit.shift
-    if own is None or not _stays_inside(before, after, body, edit):
+    if own is None or not _stays_inside(around, before, after, body, edit):
         return None
     words = set(_WORD.findall(after, body.function, end)) | set(_WORD.findall(before, body.start, body.end))
     if (around.templates - {body.name}) & words:
@@ -201,7 +218,7 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
     )
 
 
-def _stays_inside(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
+def _stays_inside(around: Surroundings, before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
     """Whether the text around the edited body is read as before."""
     end = body.end + edit.shift
     line_end = after.find(b"\n", end)
@@ -209,10 +226,33 @@ def _stays_inside(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
     return (
         not behind.strip()
         and not DIRECTIVE_LINE.search(after, body.start, end)
-        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(before, body.start, body.end)
-        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(after, body.start, end)
-        and _closes(after, body.start, end)
+        and not _asks_for_all(before, body.start, body.end, kernel=body.kernel)
+        and not _asks_for_all(after, body.start, end, kernel=body.kernel)
+        and (
+            (around.closed == body.start and _leaves_tokens_around(before, after, edit))
+            or _closes(after, body.start, end)
+        )
     )
+
+
+def _asks_for_all(data: bytes, start: int, end: int, *, kernel: bool) -> bool:
+    """Whether the text of a body has what may change the rest of the file."""
+    if all(data.find(mark, start, end) < 0 for mark in _MARKS):
+        return False
+    return (_NEVER if kernel else _NEVER_IN_HOST).search(data, start, end) is not None
+
+
+def _leaves_tokens_around(before: bytes, after: bytes, edit: Edit) -> bool:
+    """Whether an edit changes words, numbers and operators alone, with no brace, comment or string near."""
+    for data, end in ((before, edit.old_end), (after, edit.new_end)):
+        near = data[max(0, edit.start - _RUN) : edit.start]
+        word = len(near) - len(near.rstrip(_IN_WORDS))
+        last = _RUN_BEHIND.match(data, end)
+        if word == _RUN or last is None:
+            return False
+        if _MAKES_TOKENS.search(data, max(0, edit.start - word - 1), last.end() + 1):
+            return False
+    return True
 
 
 def _instantiates_as_before(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:

@@ -22,8 +22,8 @@ from cuda_lsp.frontend.source_text import SourceText
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
     """The kernels of the file, that in focus from ``found``; None: they are not those expected."""
     old = [k for k in sources.kernels if k.offsets == focus.was]
-    new = list(found.kernels)
-    if [(k.name, k.dependent, focus.offsets) for k in old] != [(k.name, k.dependent, k.offsets) for k in new]:
+    new = [k for k in found.kernels if k.offsets == focus.offsets]  # others may have its name
+    if [(k.name, k.dependent) for k in old] != [(k.name, k.dependent) for k in new]:
         return None
     templates = {k.offsets: k for k in found.templates}
     if any(k.offsets == focus.was and focus.offsets not in templates for k in sources.templates):
@@ -142,11 +142,17 @@ def half_typed_problems(before: Problems, focus: Focus, last: int, found: Proble
 
 
 def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems | None:
-    """The mistakes of the file, those of the kernel in focus from ``found``; None: others changed as well."""
+    """The mistakes of the file, those of the kernel in focus from ``found``; None: there are others now.
+
+    Those of types that are not found stay until the whole text is read: of templates that blank text uses.
+    """
     outside = moved_problems(before, focus, 0).main
-    seen = [p for p in outside if not any(start <= p.offset < end for start, end in focus.blank)]
+    seen = {p for p in outside if not any(start <= p.offset < end for start, end in focus.blank)}
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
-    if set(seen) != set(found.main) - set(own) or set(before.headers) != set(found.headers):
+    others = set(found.main) - set(own)
+    if not others <= seen or any(p.syntax for p in seen - others):
+        return None
+    if not set(found.headers) <= set(before.headers):
         return None
     first = next((i for i, p in enumerate(outside) if p.offset >= focus.offsets[1]), len(outside))
     return Problems((*outside[:first], *own, *outside[first:]), before.headers, found.missing, before.unfound)

@@ -35,6 +35,8 @@ MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
 # All but those that concern the statement behind them only.
 DIRECTIVE_LINE = re.compile(rb"^[ \t]*#(?![ \t]*pragma[ \t]+(?:(?:no)?unroll|omp)\b)[^\n]*", re.M)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_LAUNCHES = re.compile(rb"<<\s{0,8}<|\bcudaLaunch")
+_OF_HOST = re.compile(rb"\b(?:__host__|constexpr|consteval|auto|decltype)\b")
 _DEVICE_ENTITY = re.compile(rb"__device__|__constant__|__managed__")
 
 
@@ -318,16 +320,35 @@ def callable_on_device(ast: Ast, function: RawCursor, text: bytes) -> bool:
 
 
 def text_outside(sources: KernelSources, source: SourceText) -> tuple[int, int]:
-    """Changes whenever text outside kernels, or the line of any of it, may have changed."""
+    """Changes whenever text that may tell of launches, or the line of any of it, may have changed.
+
+    That is all text outside kernels and functions that the device alone may call, preprocessor lines inside
+    these, and such as launch kernels themselves.
+    """
     data = source.data
     pieces: list[bytes] = []
     position = 0
-    for start, end in sorted({k.offsets for k in sources.kernels}):
+    of_device = (extent for _, *extent in sources.device_functions if _is_of_device(data, *extent))
+    for start, end in sorted({*(k.offsets for k in sources.kernels), *((s, e) for s, e in of_device)}):
+        if end <= position or _may_launch(data, start, end):
+            continue
         pieces.append(data[position:start])
         pieces.append(b"%d" % data.count(b"\n", start, end))
-        position = max(position, end)
+        pieces += DIRECTIVE_LINE.findall(data, start, end)
+        position = end
     pieces.append(data[position:])
     return hash(b"\0".join(pieces)), len(pieces)
+
+
+def _may_launch(data: bytes, start: int, end: int) -> bool:
+    marked = data.find(b"<<", start, end) >= 0 or data.find(b"cudaLaunch", start, end) >= 0
+    return marked and _LAUNCHES.search(data, start, end) is not None
+
+
+def _is_of_device(data: bytes, start: int, end: int) -> bool:
+    """Whether a function says that the device alone calls it."""
+    head = data[start : data.find(b"{", start, end)]
+    return b"__device__" in head and not _OF_HOST.search(head)
 
 
 def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) -> list[tuple[int, int]]:

@@ -97,6 +97,20 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
         None,
         [RawLocation, POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)],
     ),
+    (
+        "clang_getExpansionLocation",
+        None,
+        [RawLocation, POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)],
+    ),
+    ("clang_getDiagnosticSetFromTU", c_void_p, [c_void_p]),
+    ("clang_getNumDiagnosticsInSet", c_uint, [c_void_p]),
+    ("clang_getDiagnosticInSet", c_void_p, [c_void_p, c_uint]),
+    ("clang_getChildDiagnostics", c_void_p, [c_void_p]),
+    ("clang_getDiagnosticSeverity", c_int, [c_void_p]),
+    ("clang_getDiagnosticLocation", RawLocation, [c_void_p]),
+    ("clang_getDiagnosticSpelling", RawString, [c_void_p]),
+    ("clang_getDiagnosticCategory", c_uint, [c_void_p]),
+    ("clang_getDiagnosticCategoryText", RawString, [c_void_p]),
     ("clang_getFileName", RawString, [c_void_p]),
     ("clang_getFileContents", c_void_p, [c_void_p, c_void_p, POINTER(c_size_t)]),
     ("clang_Location_isInSystemHeader", c_int, [RawLocation]),
@@ -137,6 +151,7 @@ def _load() -> Any:
     return library
 
 
+_FATAL = 4  # CXDiagnostic_Fatal
 _LIB: list[Any] = []
 
 
@@ -145,6 +160,27 @@ def library() -> Any:
     if not _LIB:
         _LIB.append(_load())
     return _LIB[0]
+
+
+def unit_handle(unit: Any) -> c_void_p:
+    """The binding's translation unit, for our functions; it dies with that."""
+    handle = getattr(unit, "obj", None) or getattr(unit, "_as_parameter_", None) or unit.from_param()
+    return ctypes.cast(handle, c_void_p)
+
+
+def has_fatal_error_of_no_file(unit: c_void_p) -> bool:
+    """Whether clang gave up before it came to any file."""
+    lib = library()
+    every = lib.clang_getDiagnosticSetFromTU(unit)  # the unit's
+    for number in range(lib.clang_getNumDiagnosticsInSet(every)):
+        diagnostic = lib.clang_getDiagnosticInSet(every, number)
+        if lib.clang_getDiagnosticSeverity(diagnostic) == _FATAL:
+            file = c_void_p()
+            location = lib.clang_getDiagnosticLocation(diagnostic)
+            lib.clang_getExpansionLocation(location, ctypes.byref(file), None, None, None)
+            if not file.value:
+                return True
+    return False
 
 
 def raw_cursor(cursor: Any) -> RawCursor:

@@ -7,15 +7,13 @@ errors inside a kernel's text.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.frontend.clang_errors import Said, clang_errors
 from cuda_lsp.frontend.compile_errors import (
     CompileError,
     Complaint,
@@ -96,7 +94,6 @@ class Problems:
 
 
 def read_problems(
-    unit: Any,
     ast: Ast,
     path: Path,
     limit: int,
@@ -113,64 +110,50 @@ def read_problems(
     missing: list[tuple[str, int]] = []
     unfound: dict[str, None] = {}
     asked: dict[int, None] = {}
-    named = cache(ast.named)
-    for diagnostic in unit.diagnostics:
-        if diagnostic.severity < 3:
+    for (message, file, line, column, offset), syntax, notes in clang_errors(ast):
+        if complaint(message) is Complaint.FORGIVEN:
             continue
-        location, message = diagnostic.location, diagnostic.spelling
-        if location.file is None or complaint(message) is Complaint.FORGIVEN:
-            continue
-        name, notes = named(location.file.name), [(note.spelling, note) for note in diagnostic.children]
+        name = ast.path(file)
         here = name == path
-        message = reworded(message, location.offset if here else -1, (note for note, _ in notes))
-        main += _requests(named, notes, path, message)
+        message = reworded(message, offset if here else -1, (note.message for note in notes))
+        main += _requests(ast, notes, path, message)
         if requests is not None:
-            asked.update(dict.fromkeys(_asked_behind(named, notes, *requests)))
+            asked.update(dict.fromkeys(_asked_behind(ast, notes, *requests)))
         absent = missing_header(message)
         if absent is not None:
-            system = _in_angle_brackets(ast, location)
+            system = ast.contents(file)[offset : offset + 1] == b"<"
             if not system:
-                missing.append((absent, location.line if here else 0))
+                missing.append((absent, line if here else 0))
             if _may_be_of_the_project(absent, system):
                 unfound[absent] = None
         elif not here:
-            headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
-        elif location.offset < limit:
-            syntax = diagnostic.category_name == "Parse Issue"
-            instance = any(in_an_instance(note) for note, _ in notes)
-            main.append(Problem(message, location.offset, location.line, syntax, instance))
+            headers.append(HeaderProblem(message, str(name), offset, line, column))
+        elif offset < limit:
+            instance = any(in_an_instance(note.message) for note in notes)
+            main.append(Problem(message, offset, line, syntax, instance))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound), tuple(asked))
 
 
-def _asked_behind(
-    named: Callable[[str], Path], notes: Iterable[tuple[str, Any]], path: Path, begin: int
-) -> Iterator[int]:
+def _asked_behind(ast: Ast, notes: Iterable[Said], path: Path, begin: int) -> Iterator[int]:
     """Where behind byte ``begin`` of the file an instance is asked for that an error is of."""
-    for spelling, note in notes:
-        place = note.location if in_an_instance(spelling) else None
-        if place is None or place.file is None or place.offset < begin:
-            continue
-        if named(place.file.name) == path:
-            yield place.offset - begin
+    for note in notes:
+        if in_an_instance(note.message) and note.offset >= begin and _is_of(ast, note, path):
+            yield note.offset - begin
 
 
 def _may_be_of_the_project(header: str, system: bool) -> bool:
     return not _NOBODYS.search(header) and (not system or "/" in header or "." in header)
 
 
-def _requests(
-    named: Callable[[str], Path], notes: Iterable[tuple[str, Any]], path: Path, message: str
-) -> Iterator[Problem]:
+def _requests(ast: Ast, notes: Iterable[Said], path: Path, message: str) -> Iterator[Problem]:
     """The same problem of a template where the main file asks for an instance of it."""
-    for spelling, note in notes:
-        place = note.location if requested(spelling) else None
-        if place is not None and place.file is not None and named(place.file.name) == path:
-            yield Problem(message, place.offset, place.line, instance=True)
+    for note in notes:
+        if requested(note.message) and _is_of(ast, note, path):
+            yield Problem(message, note.offset, note.line, instance=True)
 
 
-def _in_angle_brackets(ast: Ast, location: Any) -> bool:
-    file = ctypes.cast(location.file.from_param(), ctypes.c_void_p).value if location.file else None
-    return file is not None and ast.contents(file)[location.offset : location.offset + 1] == b"<"
+def _is_of(ast: Ast, note: Said, path: Path) -> bool:
+    return bool(note.file) and ast.path(note.file) == path
 
 
 _MOST_NAMED = 3

@@ -23,6 +23,7 @@ from attrs import frozen
 from cuda_lsp import files
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
+from cuda_lsp.frontend.libclang import has_fatal_error_of_no_file, unit_handle
 from cuda_lsp.hardware import architecture_number
 
 HEADERS = Path(__file__).resolve().parent / "headers"
@@ -167,9 +168,7 @@ def without_damaged_shim(flags: Sequence[str]) -> tuple[str, ...]:
 
 def shim_is_damaged(flags: Sequence[str], unit: Any) -> bool:
     """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
-    return "-include-pch" in flags and any(
-        d.severity == 4 and d.location.file is None for d in unit.diagnostics
-    )
+    return "-include-pch" in flags and has_fatal_error_of_no_file(unit_handle(unit))
 
 
 def shim_flags(options: FrontendOptions) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.told_launches import said_of_launches, with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
+from cuda_lsp.frontend.unread_kernels import moved_unread, not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
@@ -90,7 +90,7 @@ _MOST_READINGS = 3  # that are kept while guesses are tried: each holds all that
 _OF_A_READING = (
     "_unit", "_ast", "_sources", "_problems", "_header_functions", "_broken", "_readable", "_escaped",
     "_own_names", "_guesses", "_host_key", "_host_sites", "_sites_of", "_headers", "_launch_sites",
-    "_elsewhere", "_mentioned", "_surroundings", "_environment", "_failure", "_understood",
+    "_elsewhere", "_mentioned", "_unread", "_surroundings", "_environment", "_failure", "_understood",
 )  # fmt: skip
 """What reading a text with some guesses comes to."""
 
@@ -306,6 +306,7 @@ class Translation:
         self._elsewhere: Mapping[str, tuple[LaunchSite, ...]] | None = None
         self._understood: Understanding | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
+        self._unread: tuple[KernelSources, dict[str, int] | None] | None = None
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
         self._lost = False  # that one is so broken that clang does not see its end
 
@@ -343,9 +344,10 @@ class Translation:
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         elsewhere, mentions, broken = self.sites_elsewhere, self._mentions(), self._broken_declarations
+        unread = moved_unread(self._unread_kernels, focus, before, text)
         last = before.position(focus.was[1]).line
         self._take(text)
-        self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._surroundings, self._focused = around.edited(focus.edit), focus.offsets
         self._broken = broken.moved(self.path, last, focus.edit.lines)
         # No directive has changed; what a host function calls may tell launches in other files.
         self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions
@@ -358,6 +360,7 @@ class Translation:
                 self._digest(_NOWHERE, environment)
             else:
                 self._digest()
+            self._unread = self._sources, unread
             return True
         if not self._parse(focus) or not self._believe(focus, sources, problems, last):
             return False
@@ -365,6 +368,7 @@ class Translation:
             self._digest()
         else:
             self._digest(focus.offsets, environment)
+        self._unread = self._sources, unread
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
         self._host_key = text_outside(self._sources, self._source)
         self._sites_of = ((text, self._host_sites), *self._sites_of[1:])
@@ -421,7 +425,7 @@ class Translation:
         size, reworded = len(self._source.data), self._readable.reason
         begin = len(buffers[0][1].encode()) - len(self._guesses.text.encode())
         requests = (self._around.main, begin) if self._guesses.text and focus is None else None
-        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded, requests)
+        self._problems = read_problems(self._ast, self.path, size, reworded, requests)
         return True
 
     def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -478,7 +482,15 @@ class Translation:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """Names of kernels that the text holds and clang could not make out (broken while typing)."""
-        return tuple(unread_kernels(self._source.text, self._sources))
+        return tuple(self._unread_kernels)
+
+    @property
+    def _unread_kernels(self) -> dict[str, int]:
+        sources, unread = self._unread or (None, None)
+        if unread is None or sources is not self._sources:
+            unread = unread_kernels(self._source.text, self._sources)
+            self._unread = self._sources, unread
+        return unread
 
     @property
     def directives(self) -> FileDirectives:
@@ -541,7 +553,7 @@ class Translation:
         errors += self.guessed.told(includes or self._source.range(0, 1))
         errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += instantiation.left_out(self._sources)
-        errors += not_read(unread_kernels(self._source.text, self._sources), self._source)
+        errors += not_read(self._unread_kernels, self._source)
         errors += instantiation.without_arguments(self._sources)
         return (*errors, *self.directives.errors, *self._bad_assumptions.values())
 
@@ -578,9 +590,9 @@ class Translation:
             granted=(*kernel.granted, *left_out(self._ast, source, self._source)),
         )
 
-    def is_broken(self, source: KernelSource) -> bool:
-        """Whether clang complains about the kernel, or about what it may call."""
-        return bool(self._compile_errors(source))
+    def complaints(self, source: KernelSource) -> frozenset[str]:
+        """What clang complains of in the kernel, or in what it may call, wherever that stands."""
+        return frozenset(error.message for error in self._compile_errors(source))
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
         """Errors inside the kernel and inside what it may call, wherever that stands, and of types that clang

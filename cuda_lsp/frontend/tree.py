@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.libclang import RawCursor, RawLocation, RawString, Visitor, library, raw_cursor
+from cuda_lsp.frontend.libclang import (
+    RawCursor,
+    RawLocation,
+    RawString,
+    Visitor,
+    library,
+    raw_cursor,
+    unit_handle,
+)
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.model import Position, SourceRange
 
@@ -93,8 +101,7 @@ class Ast:
         self.lib = library()
         self._looked_at = looked_at
         self.tu = tu  # its handle, and all that is found below, dies with it
-        handle = getattr(tu, "obj", None) or getattr(tu, "_as_parameter_", None) or tu.from_param()
-        self._tu_handle = ctypes.cast(handle, c_void_p)
+        self.handle = unit_handle(tu)
         self._bodies: dict[int, Node] = {}
         self._declarations: dict[int, Declaration] = {}
         self._paths: dict[int, Path] = {}
@@ -292,7 +299,7 @@ class Ast:
         data = self._files.get(file)
         if data is None:
             size = c_size_t()
-            pointer = self.lib.clang_getFileContents(self._tu_handle, file, byref(size)) if file else None
+            pointer = self.lib.clang_getFileContents(self.handle, file, byref(size)) if file else None
             data = self._files[file] = ctypes.string_at(pointer, size.value) if pointer else b""
         return data
 

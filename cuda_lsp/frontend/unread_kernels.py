@@ -6,12 +6,16 @@ are not known, or left out by the preprocessor.
 
 from __future__ import annotations
 
+from cuda_lsp.frontend.focus import Focus
 from cuda_lsp.frontend.host.defined_kernels import defined_kernels
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSources
-from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.source_text import SourceText, differing
 from cuda_lsp.ir.program import NextStep
 from cuda_lsp.model import ToolError
+
+_MARK = b"__global__"
+_NEAR = len(_MARK) - 1
 
 
 def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
@@ -28,6 +32,21 @@ def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
 def _is_glued(text: str, start: int) -> bool:
     """``name##_kernel``: a macro is defined that makes names of kernels; there is none of this one."""
     return text[:start].rstrip(" \t").endswith("##")
+
+
+def moved_unread(
+    unread: dict[str, int], focus: Focus, before: SourceText, text: str
+) -> dict[str, int] | None:
+    """The same after an edit inside the function in focus; None: it may tell of others there."""
+    edit = focus.edit
+    near = before.data[max(0, edit.start - _NEAR) : edit.old_end + _NEAR]
+    near += b" " + focus.text[max(0, edit.start - _NEAR) : edit.new_end + _NEAR]
+    if _MARK in near or focus.text.count(_MARK, *focus.offsets) > 1:
+        return None
+    if not unread:
+        return unread
+    _, end, now = differing(before.text, text)
+    return {name: start + now - end if start >= end else start for name, start in unread.items()}
 
 
 def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:

@@ -499,6 +499,7 @@ class Analyzer:
     ) -> ToolError | None:  # fmt: skip
         try:
             settings, kernel = self.settings_of(translation.path), _program(translation, source)
+            complaints = translation.complaints(source)
             valued = partial(_program, translation, source, valued=True)
             if typed is not None and typed.by_program(key, source, kernel, valued):
                 return None
@@ -523,7 +524,7 @@ class Analyzer:
         with self._lock:
             line = source.range.start.line
             self._reports[key] = KeptReport(
-                kernel, source.base_name, source.identity, first, first.report, line
+                kernel, source.base_name, source.identity, first, first.report, line, complaints
             )
             if may_matter and not pace.whole and (kernel.followed is None or kernel.judges_floats):
                 self._unfollowed[key] = translation, source

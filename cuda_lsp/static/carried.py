@@ -9,7 +9,7 @@ decides nothing, and one that differs in white space and comments alone was deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import partial
 from pathlib import Path
 
@@ -128,6 +128,10 @@ class _Told:
     better: tuple[Finding, ...] = ()
     decided: _Decided | None = None
 
+    @property
+    def is_something(self) -> bool:
+        return bool(self.quick or self.slow or self.better)
+
 
 def _told(known: _Decided | _Told) -> _Told:
     return known.told() if isinstance(known, _Decided) else known
@@ -161,10 +165,10 @@ class Carried:
         ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed.
         Of broken text, what is not found may be there all the same.
         """
-        executed, broken = _Executed(first, lines), bool(program.kernel.errors)
-        known = self._known.get(kernel) or _Told(text)
+        executed, known = _Executed(first, lines), self._known.get(kernel) or _Told(text)
         decided = known if isinstance(known, _Decided) else known.decided
-        if report.refined and not broken:
+        broken = program.is_broken(decided.program if decided else None)
+        if report.refined and not (broken and (decided or _told(known).is_something)):
             before = decided.before if decided and decided.report is report else decided
             kept = before and before.cut(_REMEMBERED)
             self._known[kernel] = _Decided(text, report, executed, kept, program=program)
@@ -259,14 +263,17 @@ class Carried:
             decided = decided.before
         return None
 
-    def half_typed(self, kernel: str, text: str, report: KernelReport) -> KernelReport | None:
+    def half_typed(
+        self, kernel: str, text: str, report: KernelReport, complaints: Set[str]
+    ) -> KernelReport | None:
         """``report`` of a kernel whose newest ``text`` is broken, with all that was told.
 
         Executing what is left of it would accuse nobody whom the whole text did not. None: that was not
-        decided.
+        decided, or clang had the same ``complaints`` of it.
         """
         known = self._known.get(kernel)
-        if known is None or _told(known).decided is None:
+        decided = known.decided if isinstance(known, _Told) else known
+        if decided is None or (decided.program is not None and complaints <= decided.program.complaints):
             return None
         shown = self.put_off(kernel, text, report)
         racy = any(f.code in RACES and f.status in _CERTAIN for f in shown.findings)

@@ -43,10 +43,11 @@ class Decided:
             self._take(key, carried.shifted(source.identity, self.text, lines))
 
     def half_typed(self, key: str, source: KernelSource) -> None:
-        """Take a kernel that is broken, and was decided before somebody typed."""
-        if key not in self.reports and self.document.translation.is_broken(source):
+        """Take a kernel that is more broken than when it was decided, before somebody typed."""
+        complaints = None if key in self.reports else self.document.translation.complaints(source)
+        if complaints:
             here = evolve(undecided(source, COMPILE_ERRORS), key=source.digest)
-            self._take(key, self.document.carried.half_typed(source.identity, self.text, here))
+            self._take(key, self.document.carried.half_typed(source.identity, self.text, here, complaints))
 
     def leave_out(self, of_file: Iterable[Keyed]) -> None:
         """Nobody need look at what was taken, of all kernels of the file."""
@@ -60,7 +61,8 @@ class Decided:
     ) -> bool:
         """Take a kernel that is the program of an older text, if it is. ``valued``: with values of floats."""
         here = evolve(undecided(source, PUT_OFF), key=source.digest)
-        carried, program = self.document.carried, Program(kernel)
+        carried = self.document.carried
+        program = Program(kernel, self.document.translation.complaints(source))
         taken = self._take(key, carried.alike(source.identity, self.text, here, program, valued))
         self.done |= {key} if taken else set()
         return taken

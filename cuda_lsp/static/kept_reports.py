@@ -36,7 +36,7 @@ _SPENT = 0.8
 class KeptReport:
     """One analysed kernel. ``report`` is the newest; positions are those of ``line``.
 
-    ``identity``: which of the file's kernels it is, whatever is written in it.
+    ``identity``: which of the file's kernels it is, whatever is written in it. ``complaints``: of clang.
     """
 
     kernel: Kernel
@@ -45,6 +45,7 @@ class KeptReport:
     first: FirstTier
     report: KernelReport
     line: int
+    complaints: frozenset[str] = frozenset()
     _shown: tuple[KernelReport, int, KernelReport] | None = None
     _program: Program | None = None
 
@@ -52,7 +53,7 @@ class KeptReport:
     def program(self) -> Program:
         """The kernel, to be compared with others."""
         if self._program is None or self._program.kernel is not self.kernel:
-            self._program = Program(self.kernel)
+            self._program = Program(self.kernel, self.complaints)
         return self._program
 
     def at(self, line: int) -> KernelReport:

@@ -27,20 +27,40 @@ _PLAIN = (
 
 @define(eq=False)
 class Program:
-    """A kernel, and the digest by which it is compared."""
+    """A kernel, what clang ``complains`` of in it, and the digest by which it is compared."""
 
     kernel: Kernel
+    complaints: frozenset[str] = frozenset()
     _digest: str = ""
+    _outline: tuple[type, ...] = ()
+
+    def is_broken(self, before: Program | None) -> bool:
+        """Whether clang complains of other things than in the program ``before``, if it does of anything."""
+        known = before.complaints if before is not None else frozenset[str]()
+        return bool(self.kernel.errors) and not (before is not None and self.complaints <= known)
 
     def is_like(self, newer: Program, followed: Callable[[], Kernel]) -> bool:
         """Whether they are one program, in what they compute of floats too where one has looked at that.
 
         ``followed``: makes the newer one with the values of floats.
         """
-        before, now = self.kernel, newer.kernel
-        if before.computed is not None or before.errors or now.errors or self.digest != newer.digest:
+        before = self.kernel
+        if before.computed is not None or self._errors != newer._errors or self.outline != newer.outline:
+            return False
+        if self.digest != newer.digest:
             return False
         return before.followed is None or Program(before.followed).digest == Program(followed()).digest
+
+    @property
+    def _errors(self) -> frozenset[str] | None:
+        return self.complaints if self.kernel.errors else None
+
+    @property
+    def outline(self) -> tuple[type, ...]:
+        """What programs of one digest have in common, quickly: the kinds of their statements."""
+        if not self._outline:
+            self._outline = tuple(type(s) for s in walk(self.kernel.body) if not isinstance(s, ir.Assign))
+        return self._outline
 
     @property
     def digest(self) -> str:

@@ -557,3 +557,52 @@ def test_what_may_be_of_one_value_is_no_error_until_that_is_known(monkeypatch: p
     editor.finish([key])
     assert [f.same_value for f in editor.update(PATH, typed).findings] == [True]
     editor.shutdown()
+
+
+LACKING = TEXT.replace("int t =", "Lost<int> lost = find(n); int t =")  # clang complains from the beginning
+
+
+@pytest.fixture
+def lacking() -> Iterator[Analyzer]:
+    """Of an editor, with a text that lacks a header, and all that is found of it."""
+    made = Analyzer(quick=True)
+    made.update(PATH, LACKING)
+    made.settle(PATH)
+    yield made
+    made.shutdown()
+
+
+@pytest.mark.parametrize("typed", [" i", " int q", " int q = n", " int q = n;", "  // s"])
+def test_a_kernel_that_lacks_something_is_not_executed_while_nothing_else_is_known_of_it(
+    lacking: Analyzer, executed: list[str], typed: str
+) -> None:
+    before = lacking.update(PATH, LACKING)
+    edited = lacking.update(PATH, LACKING.replace("s[t] = in[t];", f"s[t] = in[t];{typed}"))
+    assert executed == []
+    assert [(k.name, k.verdict) for k in edited.kernels] == [(k.name, k.verdict) for k in before.kernels]
+    assert [(f.code, f.site.range) for f in edited.findings] == [
+        (f.code, f.site.range) for f in before.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "races"),
+    [
+        ("= in[t];", "= in[t]; out[0] = s[t ^ 1];", True),
+        ("s[t] = in[t];", "s[t] = s[t + 1];", True),
+        ("s[t] = in[t];", "s[t] = in[t + 1];", False),
+        ("Lost<int> lost = find(n);", "", False),
+        ("Lost<int> lost = find(n);", "out[1] = s[threadIdx.x ^ 1];", True),
+    ],
+)
+def test_a_kernel_that_lacks_no_more_than_before_is_executed(
+    lacking: Analyzer, executed: list[str], old: str, new: str, races: bool
+) -> None:
+    edited, fresh = lacking.update(PATH, LACKING.replace(old, new)), Analyzer(quick=True)
+    assert executed == ["rows"]
+    whole = fresh.update(PATH, LACKING.replace(old, new))
+    fresh.shutdown()
+    told, known = ({f.site.range for f in r.findings if f.code is Code.SHARED_RACE} for r in (edited, whole))
+    assert told == known and bool(told) == races
+    again = lacking.update(PATH, LACKING)
+    assert not any(f.code is Code.SHARED_RACE for f in again.findings)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kernel_text import kernel_text
 
+from cuda_lsp.frontend import focus
 from cuda_lsp.frontend.focus import edit_between
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.same_code import SameCode
@@ -269,3 +270,96 @@ def test_errors_elsewhere_stay_and_move_with_the_text() -> None:
     (after,) = (e for e in translation.diagnostics if "nothing" in e.message)
     assert after.message == before.message
     assert after.range and before.range and after.range == before.range.shifted(2)
+
+
+ALIKE = r"""
+#if 0
+__global__ void left_out(int* a) { a[1] = 2; }
+#endif
+__global__ void scale(float* a, float by) { a[threadIdx.x] *= by; }
+__global__ void scale(double* a, double by) {
+    int i = threadIdx.x + \
+        blockIdx.x * 64;
+    a[i] *= by;
+}
+__device__ int scaled(int n) { return 2 * n; }
+template <typename T> __global__ void fill(T* a, int n) { a[threadIdx.x] = n; }
+template <> __global__ void fill<float>(float* a, int n) { a[threadIdx.x] = scaled(n); }
+int main() {
+    int* p = nullptr;
+    scale<<<1, 64>>>((float*)p, 2);
+    scale<<<4, 64>>>((double*)p, 2);
+    fill<<<1, 64>>>(p, 2);
+    fill<<<1, 64>>>((float*)p, 3);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "focused"),
+    [
+        ("a[threadIdx.x] *= by;", "a[threadIdx.x] *= by; int q = 3;", True),
+        ("a[threadIdx.x] *= by;", "a[threadIdx.x] *= by; q", True),
+        ("a[i] *= by;", "\n    a[i ^ 1] *= by;", True),
+        ("a[threadIdx.x] = n;", "a[threadIdx.x ^ 1] = n;", True),
+        ("= scaled(n);", "= scaled(n) + 1;", True),
+        ("a[i] *= by;", "a[i] *= by; }", False),
+        ("a[i] *= by;", "a[i] *= by; \\\n", True),
+        ("a[i] *= by;", "a[i] *= fil\\\nl;", False),
+        ("a[i] *= by;", "a[i] *= by; // \\\n", False),
+        ("a[i] *= by;", "} __global__ void more(int* a) { a[0] = 1;", False),
+        ("a[threadIdx.x] = n;", "a[0] = n; scale(a, 1);", True),
+    ],
+)
+def test_kernels_of_one_name_and_lines_in_two_parts(old: str, new: str, focused: bool) -> None:
+    translation, typed = Translation(PATH, ALIKE), ALIKE.replace(old, new)
+    assert translation.unreadable == ("left_out",)
+    for text in (typed, ALIKE, typed.replace("} __global__", ";} __global__")):
+        translation.reparse(text, focused=True)
+        assert translation.is_focused or not focused
+        compare(translation, Translation(PATH, text))
+
+
+def test_braces_that_closed_close_after_an_edit_that_leaves_tokens_around() -> None:
+    choose = random.Random(7)
+    left = 0
+    for _ in range(20_000):
+        middle = "".join(
+            choose.choice("{}\"'/*\\\n1aR .;x" + 9 * "x ;") for _ in range(choose.randrange(1, 20))
+        )
+        before = f"{{{middle}}}"
+        start = choose.randrange(1, len(before))
+        end = choose.randrange(start, len(before))
+        typed = choose.choice(("", "a", "1", ".", "x;", " ", "R", "b1 "))
+        after = before[:start] + typed + before[end:]
+        one, other = before.encode(), after.encode()
+        edit = edit_between(one, other)
+        if focus._closes(one, 0, len(one)) and focus._leaves_tokens_around(one, other, edit):
+            left += 1
+            assert focus._closes(other, 0, len(other)), (before, after)
+    assert left > 1000
+
+
+def test_mistakes_of_a_template_that_blank_text_uses_stay_until_the_whole_text_is_read() -> None:
+    text = """
+struct Plain {};
+template <typename T> __device__ int size_of(T x) { return x.size; }
+__global__ void first(int* a) { a[0] = size_of(Plain()); }
+__global__ void second(int* a) { a[threadIdx.x] = 1; }
+__global__ void third(int* a, Plain p) { a[threadIdx.x] = 2; }
+"""
+    translation = Translation(PATH, text)
+    before = [e.message for e in translation.diagnostics]
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, False]
+    typed = text.replace("= 1;", "= 1; int q = 3;")
+    translation.reparse(typed, focused=True)
+    assert translation.is_focused and [e.message for e in translation.diagnostics] == before
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, False]
+    typed = typed.replace("= 2;", "= size_of(p);")
+    translation.reparse(typed, focused=True)
+    assert [bool(translation.complaints(k)) for k in translation.kernels()] == [True, False, True]
+    compare(translation, Translation(PATH, typed))
+    mended = text.replace("size_of(Plain())", "3")
+    translation.reparse(text)
+    translation.reparse(mended, focused=True)
+    assert not any(map(translation.complaints, translation.kernels()))

@@ -80,3 +80,55 @@ def test_a_header_that_changed_has_them_read(read: list[str]) -> None:
     read.clear()
     translation.refresh()
     assert translation.launch_sites and read
+
+
+PARTS = """__device__ int twice(int n) {
+  return 2 * n;
+}
+struct Sum { __device__ int operator()(int a, int b) { return a + b; } };
+__host__ __device__ int blocks(int n) { return n / 64; }
+__global__ void k(int *a, int n) { a[threadIdx.x] = twice(n); }
+__global__ void deep(int *a, int n) {
+  int few = 32;
+  if (threadIdx.x == 0) k<<<1, 32>>>(a, few);
+}
+void f(int *a) {
+  k<<<4, 64>>>(a, 3);
+  deep<<<1, blocks(4096)>>>(a, 3);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("2 * n;", "3 * n;"), ("return a + b", "return b + a"), ("twice(n); }", "n; }")]
+)
+def test_what_the_device_alone_computes_reads_no_launch(read: list[str], old: str, new: str) -> None:
+    translation = Translation(Path("/nowhere/a.cu"), PARTS)
+    before = translation.launch_sites
+    read.clear()
+    translation.reparse(PARTS.replace(old, new))
+    assert translation.launch_sites == before and not read
+    translation.reparse(PARTS.replace(old, f"\n{new}"))
+    fresh = Translation(Path("/nowhere/a.cu"), PARTS.replace(old, f"\n{new}"))
+    assert translation.launch_sites == fresh.launch_sites != before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("n / 64", "n / 32"),
+        ("k<<<1, 32>>>", "k<<<1, 16>>>"),
+        ("few = 32", "few = 16"),
+        ("return 2", "#define blocks(n) 128\n  return 2"),
+        ("__device__ int twice", "__host__ __device__ int twice"),
+    ],
+)
+@pytest.mark.parametrize("focused", [False, True])
+def test_what_launches_or_may_tell_of_one_is_read(read: list[str], focused: bool, old: str, new: str) -> None:
+    translation = Translation(Path("/nowhere/a.cu"), PARTS)
+    assert len(translation.launch_sites) == 3
+    read.clear()
+    translation.reparse(PARTS.replace(old, new), focused=focused)
+    fresh = Translation(Path("/nowhere/a.cu"), PARTS.replace(old, new))
+    assert translation.launch_sites == fresh.launch_sites
+    assert len(read) == 2
