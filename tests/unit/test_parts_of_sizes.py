@@ -112,23 +112,3 @@ def test_what_every_size_leaves_an_array_by_is_a_mistake() -> None:
         for by in ("1", "i")
     }  # fmt: skip
     assert severities == {"1": {Severity.WARNING}, "i": {Severity.INFORMATION}}
-
-
-PAIRS = """
-__global__ void turn(unsigned* v, int dim) {
-    int c = threadIdx.x * 2, part = dim / 2;
-    if (STAYS) return;
-    v[(blockIdx.x * dim + c) / 2] = c;
-    v[(blockIdx.x * dim + c + part) / 2] = part;
-}
-void run(unsigned* v, int rows, int dim) { turn<<<rows, 32>>>(v, dim); }
-"""
-
-
-@pytest.mark.parametrize(("stays", "verdict"), [("c >= part", Verdict.UNDECIDED), ("c > part", Verdict.RACY)])
-def test_what_is_divided_twice_is_a_multiple_of_both_numbers(stays: str, verdict: Verdict) -> None:
-    settings = Settings(solver_budget=10_000)
-    (kernel,) = check_text(Path("k.cu"), PAIRS.replace("STAYS", stays), settings).kernels
-    assert kernel.verdict is verdict, (kernel.reasons, kernel.findings)
-    if verdict is Verdict.UNDECIDED:
-        assert any("whether `dim` is a multiple of 4" in reason for reason in kernel.reasons)

@@ -122,6 +122,7 @@ def shared_buffers(
     found: dict[int, SharedBuffer] = {}
     begun: dict[str, _Begin] = {}
     several: dict[int, list[str]] = {}
+    written: dict[int, tuple[str, str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
         made = _made(text, returned)
@@ -130,6 +131,7 @@ def shared_buffers(
             several[position] = [c for value in made for c in choices(value)]
             continue
         base, moved, casts = parts
+        written[position] = (base, moved) if moved == "0" or not casts else (text, "")
         exact = True
         offset, own_units = _offset(moved, texts, integer), not casts or moved == "0"
         unit = _unit(base, casts, type_of, size_of)
@@ -154,8 +156,8 @@ def shared_buffers(
         first = begun.setdefault(base, here)
         if first is not here and not certain:
             found[position] = SharedBuffer(first.position, None)
-        elif first is not here and text == texts[first.position] and MOVED not in made[0]:
-            found[position] = SharedBuffer(first.position, 0)
+        elif first is not here and MOVED not in made[0] and written[first.position] == parts[:2]:
+            found[position] = SharedBuffer(first.position, 0)  # whatever it holds, and is cast to
         elif first is not here:
             found[position] = _behind(here, first, computed)
     leads = {position: _led_to(chosen, held) for position, chosen in several.items()}

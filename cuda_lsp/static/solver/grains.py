@@ -66,24 +66,18 @@ def _owed(parameter: Term, p: Problem) -> list[int]:
 
 
 def _divisors(parameter: Term, formula: Term) -> set[int]:
-    """Constants above one by which something with the parameter in it is divided.
-
-    And their products, where one division is in another: of ``(x + n / 2) / 2`` 4.
-    """
-    found: dict[Term, int] = {}
+    """Constants above one by which something with the parameter in it is divided."""
+    found: set[int] = set()
     for part in t.subterms(formula):
-        divisor = _number_dividing(part)
+        if part.op in (Op.FLOOR_DIV, Op.FLOOR_MOD):
+            divisor = part.args[1]
+        elif part.op in (Op.DIV, Op.REM) and part.args[1].is_const:
+            divisor = part.args[1].value
+        else:
+            continue
         if divisor > 1 and parameter in t.subterms(part.parts[0]):
-            found[part] = divisor
-    nested = {d * found[x] for part, d in found.items() for x in t.subterms(part.parts[0]) if x in found}
-    return {*found.values(), *nested}
-
-
-def _number_dividing(part: Term) -> int:
-    """The number by which a term is a quotient, or a remainder; 0: it is none."""
-    if part.op in (Op.FLOOR_DIV, Op.FLOOR_MOD):
-        return part.args[1]
-    return part.args[1].value if part.op in (Op.DIV, Op.REM) and part.args[1].is_const else 0
+            found.add(divisor)
+    return found
 
 
 def _vectors(parameter: Term, p: Problem) -> set[int]:
