@@ -41,6 +41,7 @@ CALLS = [
     (RUN, DECLARED + "void f(float* a, float* b, int n) { run(ONE, OTHER, n); }", "a", "b"),
     (RUN, DECLARED + "void f(float* a, float* b, int n) {\n  run(ONE, // in\n OTHER, n); }", "a", "b"),
     (RUN, DECLARED + "void f(float* a, float* c, int n) { float* b = ONE; run(a, b, n); }", "a", "c"),
+    (RUN, "void f(float* b, int n) { float* a = s->at(n); run((const float*)ONE, OTHER, n); }", "a", "b"),
     (RUN, DECLARED + "void f(S* s, int n) { run(s->ONE, (float*)s->OTHER, n); }", "a", "b"),
     (RUN, DECLARED + "void f(float* a, float* b, int n) { run(ONE, OTHER + 1, n); }", "a", "b"),
     (HELPER + THROUGH, "void f() { run(ONE, OTHER, 9); }", "a", "b"),

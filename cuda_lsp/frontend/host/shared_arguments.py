@@ -156,7 +156,7 @@ def shared_buffers(
         first = begun.setdefault(base, here)
         if first is not here and not certain:
             found[position] = SharedBuffer(first.position, None)
-        elif first is not here and MOVED not in made[0] and written[first.position] == parts[:2]:
+        elif first is not here and MOVED not in made[0] and written[first.position] == written[position]:
             found[position] = SharedBuffer(first.position, 0)  # whatever it holds, and is cast to
         elif first is not here:
             found[position] = _behind(here, first, computed)
