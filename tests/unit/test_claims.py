@@ -346,3 +346,14 @@ def test_sizes_of_an_example_need_not_fit_guessed_numbers(launch: str, verdict: 
         (reason,) = kernel.reasons
         assert "the template arguments, which nothing in the file tells; a launch" in reason
         assert any("(depends on the template arguments)" in f.message for f in kernel.findings)
+
+
+@pytest.mark.parametrize(("asked", "told"), [("", False), ("template void f<16>(int*);", True)])
+def test_blocks_that_guessed_numbers_make_are_not_too_large(asked: str, told: bool) -> None:
+    text = f"""
+template <int N> __global__ void k(int* p) {{ p[threadIdx.x + N * (threadIdx.y + N * threadIdx.z)] = N; }}
+template <int N> void f(int* p) {{ dim3 block(N, N, N); k<N><<<1, block>>>(p); }}
+{asked}
+"""
+    found = {f.code for f in check_text(Path("k.cu"), text).findings}
+    assert (Code.LAUNCH_LIMIT in found) is told
