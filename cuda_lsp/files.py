@@ -16,7 +16,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,8 @@ DATABASE_LIMIT = 128 * _MIB
 
 
 Question = tuple[str, str]
-"""What is asked of a path: ``kind``, ``presence``, ``size``, ``contents``, ``target``, ``names SUFFIX …``."""
+"""What is asked of a path: ``kind``, ``presence``, ``size``, ``contents``, ``target``, ``names SUFFIX …``; or
+what another room answers (``answering``), with words behind it."""
 
 ABSENT, REGULAR, FOLDER, OTHER = "absent", "regular", "folder", "other"
 
@@ -80,7 +81,29 @@ def doubt(reason: str) -> None:
 def answer(question: Question) -> str:
     """What is answered now."""
     (asked, *suffixes), path = question[0].split(), question[1]
+    if asked in _others:
+        return _others[asked](path, suffixes)
     return _digest_of_names(path, suffixes) if asked == "names" else _ANSWERS[asked](path)
+
+
+_others: dict[str, Callable[[str, Sequence[str]], str]] = {}
+
+
+def answering(asked: str, answers: Callable[[str, Sequence[str]], str]) -> None:
+    """What answers a question about a path and words; no other question that it asks is noted."""
+    _others[asked] = answers
+
+
+def told(asked: str, path: Path | str, words: Collection[str]) -> str:
+    """The answer to such a question."""
+    global _notes
+    sorted_, notes = sorted(words), _notes
+    _notes = None
+    try:
+        found = _others[asked](str(path), sorted_)
+    finally:
+        _notes = notes
+    return _noted(" ".join((asked, *sorted_)), path, found)
 
 
 _copies = ""

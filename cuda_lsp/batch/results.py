@@ -31,9 +31,11 @@ from cuda_lsp import __version__, files
 from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import ABANDONED_S, KEPT_RESULTS_BYTES, KEPT_SHARE, FileLimits
 from cuda_lsp.cache_folder import RESULTS, cache_folder
+from cuda_lsp.frontend.host.naming import answer_again
 from cuda_lsp.model import FileReport, Severity
 from cuda_lsp.readings import Reading
 
+answer_again()
 _MAGIC = b"cuda-lsp result 1\n"
 _DIGEST = hashlib.sha256().digest_size
 _MADE_OF = ("libclang", "z3-solver", "numpy", "attrs")

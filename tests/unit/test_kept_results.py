@@ -106,6 +106,28 @@ def test_a_header_hangs_on_the_unit_in_which_it_was_read(runs: Runs, tmp_path: P
     assert runs.analysed == ["two.cu"]  # and then the header in it, in the same run
 
 
+def test_a_result_hangs_on_files_that_name_what_launches_it_and_on_no_others(
+    runs: Runs, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    file, other = tmp_path / "k.cu", tmp_path / "other.cpp"
+    file.write_text(
+        "__global__ void shift(const int* p, int* q) { q[threadIdx.x] = p[threadIdx.x + 1]; }\n"
+        "void run(const int* p, int* q) { shift<<<1, 32>>>(p, q); }\n"
+    )
+
+    def verdict() -> Verdict:
+        (report,) = runs.run(file)
+        return report.kernels[0].verdict
+
+    assert verdict() is Verdict.RACE_FREE
+    other.write_text("void f(int* a) { walk(a, a); }\n")
+    assert verdict() is Verdict.RACE_FREE and not runs.analysed
+    other.write_text("void f(int* a) { run(a, a); }\n")
+    assert verdict() is Verdict.RACY and runs.analysed == ["k.cu"]
+    assert verdict() is Verdict.RACY and not runs.analysed
+
+
 def test_a_result_hangs_on_what_a_header_includes_that_is_read_before_the_file(
     runs: Runs, tmp_path: Path
 ) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, cached_property
 from pathlib import Path
@@ -28,18 +27,14 @@ from cuda_lsp.frontend.host.host_code import HostCode, ReadFiles
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
 from cuda_lsp.frontend.host.launches import handed_on, may_launch, may_launch_by_macros, may_launch_kernel
+from cuda_lsp.frontend.host.naming import files_of, folders_around, naming
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
-from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, in_common, project_root
+from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, in_common
 from cuda_lsp.frontend.toolchain import OTHER_NAMES, FrontendOptions
 
-_SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
-_ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
-_MOST_FILES = 400  # looked at per folder tree
-_MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
-_MOST_PARENTS = 5
 _BODY = r"(?<!\w){name}\s*\((?:[^(){{}};]|\([^(){{}};]*\)){{0,1000}}\)\s*(?:const\s*)?(?:noexcept\s*)?\{{"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 
@@ -137,7 +132,7 @@ class Workspace:
 
     def neighbours(self, path: Path) -> Neighbours:
         """The files around a path, as they are now."""
-        return Neighbours(_everywhere(path), _Now())
+        return Neighbours((), _Now(), path)
 
     def launched_too(
         self, path: Path, kernels: Set[str], around: Neighbours
@@ -220,24 +215,28 @@ class Workspace:
 class Neighbours:
     """Files around a kernel, while its launches are looked for; what they say is read once."""
 
-    def __init__(self, paths: Sequence[Path], now: _Now) -> None:
+    def __init__(self, paths: Sequence[Path], now: _Now, around: Path | None = None) -> None:
+        """``around``: all files around a path instead, of which those alone count that hold certain words."""
         self.paths = paths
         self.now = now
+        self._around = around
         self._calling: dict[str, tuple[HostFile, ...]] = {}
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
         return {path: text_of(path) for path in self.paths}
 
-    def naming(self, words: Set[str]) -> Sequence[Path]:
-        """Those whose texts hold one of some words."""
-        return [path for path, text in self._texts.items() if any(word in text for word in words)]
+    def naming(self, words: Set[str]) -> dict[Path, str]:
+        """The texts that hold one of some words."""
+        if self._around is not None:
+            return {path: text_of(path) for path in naming(self._around, words)}
+        return {path: text for path, text in self._texts.items() if any(word in text for word in words)}
 
     def calling(self, name: str) -> tuple[HostFile, ...]:
         """Those that may call a function."""
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
-            texts = ((path, text) for path, text in self._texts.items() if name in text)
+            texts = self.naming({name}).items()
             found = (self.now.calling(path, text) for path, text in texts if called.search(text))
             self._calling[name] = tuple(found)
         return self._calling[name]
@@ -247,7 +246,7 @@ class Neighbours:
 
         @cache
         def found(name: str, positions: tuple[int, ...]) -> tuple[HostFile, ...]:
-            texts = {path: text for path, text in self._texts.items() if path != defined and name in text}
+            texts = {path: text for path, text in self.naming({name}).items() if path != defined}
             calling = {path: text for path, text in texts.items() if hands_on_twice(text, name, positions)}
             defines = re.compile(_BODY.format(name=re.escape(name)))
             others = [path for path, text in texts.items() if defines.search(text)] if calling else []
@@ -322,47 +321,7 @@ def _rings(path: Path) -> Iterator[list[Path]]:
 
     Parents are looked at only inside a project: below its root, or a folder that a build file marks.
     """
-    folders = _folders_around(path)
-    yield from [list(_files(folder, folders=1)) for folder in folders[:1]]
+    folders = folders_around(path)
+    yield from [list(files_of(folder, folders=1)) for folder in folders[:1]]
     for ring in folders:
-        yield list(_files(ring, folders=_MOST_FOLDERS))
-
-
-def _everywhere(path: Path) -> list[Path]:
-    """The files of the last ring, those of the first one before others."""
-    folders = _folders_around(path)
-    nearest = (file for folder in folders[:1] for file in _files(folder, folders=1))
-    furthest = (file for folder in folders[-1:] for file in _files(folder, folders=_MOST_FOLDERS))
-    return list(dict.fromkeys((*nearest, *furthest)))
-
-
-def _folders_around(path: Path) -> list[Path]:
-    """The folder of a file and those around it that are of its project."""
-    if not files.is_regular(path):  # a text that was never saved has no neighbours
-        return []
-    folder = path.parent
-    around = [folder, *folder.parents][: _MOST_PARENTS + 1]
-    marked = (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS))
-    project, root = next(marked, 0), project_root(path)
-    depth = len(folder.absolute().parts) - len(root.parts) if root is not None else 0
-    project = max(project, depth if depth < len(around) else 0)
-    return around[: project + 1]
-
-
-def _files(folder: Path, *, folders: int) -> Iterator[Path]:
-    """Source files of up to ``folders`` folders, breadth first."""
-    pending = deque([folder])
-    seen = count = 0
-    while pending and seen < folders and count < _MOST_FILES:
-        seen += 1
-        try:
-            inside = pending.popleft()
-            for name, is_folder in files.names(inside, _SUFFIXES):
-                if is_folder:
-                    if not name.startswith("."):
-                        pending.append(inside / name)
-                else:
-                    count += 1
-                    yield inside / name
-        except OSError:  # a folder that is not ours to read
-            continue
+        yield list(files_of(ring))
