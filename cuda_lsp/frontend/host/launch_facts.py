@@ -64,7 +64,6 @@ def as_others_call(sites: Sequence[LaunchSite], called: Sequence[Called]) -> tup
 
     They are told apart by their text: lines move while somebody types.
     """
-
     buffers = {(c.kernel, c.site.range.path, c.site.text): c.buffers for c in called}
     places = ((site.kernel, site.written or site.site) for site in sites)
     told = [buffers.get((k, at.range.path, at.text)) if at is not None else None for k, at in places]

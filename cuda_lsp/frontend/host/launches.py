@@ -548,13 +548,16 @@ class _Reader:
 
     def _hands_on(self, launch: Written, at: int) -> bool:
         """Whether several pointers come from who calls the function around, as others may."""
-        functions = self._file.constants.functions
-        function = functions.around(at)
-        if function is None or function.member:
-            return False
-        words = {word for text in launch.arguments for word in _WORD.findall(text)}
-        places = pointers_of(self._file.host, function)
-        return sum(function.parameters[i][0] in words for i in places) > 1
+
+        def told() -> bool:
+            function = self._file.constants.functions.around(at)
+            if function is None or function.member:
+                return False
+            words = {word for text in launch.arguments for word in _WORD.findall(text)}
+            places = pointers_of(self._file.host, function)
+            return sum(function.parameters[i][0] in words for i in places) > 1
+
+        return self._once((pointers_of, at, *launch.arguments), told)
 
     def _sums(self, launch: Written, at: int) -> Mapping[int, PassedSum]:
         file, constants = self._file, self._file.constants

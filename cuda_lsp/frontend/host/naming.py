@@ -56,7 +56,7 @@ class _Large(Exception):
     """A file that is not remembered."""
 
 
-@lru_cache(_MOST_FILES)
+@lru_cache(2 * _MOST_FILES)  # all that are around a file: with fewer, each question would read them all again
 def _known(path: Path, stamp: tuple[int, int]) -> bytes:
     if stamp[1] > _KEPT_BYTES:
         raise _Large
