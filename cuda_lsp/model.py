@@ -28,7 +28,7 @@ class Position:
     column: int
 
 
-@frozen(order=True)
+@frozen(order=True, cache_hash=True)
 class SourceRange:
     """Half-open stretch of one file: ``end`` is the position after the last character."""
 

@@ -42,6 +42,8 @@ from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange, S
 class Axis(enum.Enum):
     """The built-in variables, one per component."""
 
+    __hash__ = object.__hash__  # of an object: what an enumeration does in Python costs every lookup more
+
     TID_X = "threadIdx.x"
     TID_Y = "threadIdx.y"
     TID_Z = "threadIdx.z"

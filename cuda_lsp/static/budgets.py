@@ -511,6 +511,9 @@ MOST_CANDIDATES = 200
 MOST_TOUCHES = 60_000
 """Accesses that one run remembers."""
 
+KEPT_READS = 4_000
+"""Numbers that a run read of what memory held at first, and that the next one is compared with."""
+
 MOST_CHOICES = 2
 """Conditions that nobody knows, one inside the other."""
 

@@ -14,7 +14,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.types import FLOAT32, INT32, INT64, Int, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Space
-from cuda_lsp.static import budgets
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.code import whole_code
 from cuda_lsp.static.exact.machine import runners_of
 from cuda_lsp.static.exact.memory import Memory
@@ -141,21 +141,23 @@ def test_addresses_in_one_object_have_a_distance_and_others_none():
 def test_private_memory_knows_what_was_written_whole_and_last():
     memory, a = Memory(), ir.Array("a", Space.LOCAL, INT32, (4,), 1)
     wide, narrow = Int(64), Int(16, signed=False)
-    memory.store(a, 0, 8, 1 << 40)
-    assert memory.load(a, a, 0, wide) == 1 << 40
-    assert memory.load(a, a, 0, INT32) is None
-    memory.store(a, 4, 4, -1)
-    assert memory.load(a, a, 0, wide) is None
-    assert memory.load(a, a, 4, INT32) == -1
-    assert memory.load(a, a, 4, narrow) is None
-    assert memory.load(a, a, 4, Int(32, signed=False)) == (1 << 32) - 1
+    held = memory.held(a)
+    memory.store(held, 0, 8, 1 << 40)
+    assert memory.load(held, a, 0, wide) == 1 << 40
+    assert memory.load(held, a, 0, INT32) is None
+    memory.store(held, 4, 4, -1)
+    assert memory.load(held, a, 0, wide) is None
+    assert memory.load(held, a, 4, INT32) == -1
+    assert memory.load(held, a, 4, narrow) is None
+    assert memory.load(held, a, 4, Int(32, signed=False)) == (1 << 32) - 1
 
 
 def test_memory_with_first_contents_is_lost_when_read_in_two_sizes():
     memory, g = Memory(lambda array, offset, type: 7), ir.Array("g", Space.GLOBAL, INT32, (), 1)
-    assert memory.load(g, g, 4, INT32) == 7
-    assert memory.load(g, g, 8, Int(64)) is None
-    assert memory.load(g, g, 4, INT32) is None
+    held = memory.held(g)
+    assert memory.load(held, g, 4, INT32) == 7
+    assert memory.load(held, g, 8, Int(64)) is None
+    assert memory.load(held, g, 4, INT32) is None
 
 
 def test_contents_that_are_said_are_read_as_the_type_that_reads_them():
@@ -223,6 +225,36 @@ def test_a_condition_that_nobody_knows_comes_out_as_chosen_and_is_told():
     assert [a.start for a in stores] == [12, 32]
     assert [a.chosen and a.chosen[1] for a in stores] == [True, None]
     assert [a.start for a in alone(kernel, "out", choice=False).accesses if a.mode is Mode.WRITE] == [32]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (true) { if (in[0] > 1.0f) break; __syncthreads(); out[threadIdx.x] = 1; }",
+        "while (n > 0) { if (in[n] > 1.0f) break; for (int j = 0; j < 3; ++j) out[j] = 1; }",
+    ],
+)
+def test_a_round_that_changes_nothing_is_the_last_that_is_run(loop: str):
+    kernel = lowered(f"__global__ void k(float* out, const float* in, int n) {{ {loop} }}")
+    begun = work.DONE.instructions
+    with pytest.raises(TooLong) as cut:
+        replay(kernel, ALONE, {"n": 2}, frozenset(kernel.arrays), choice=False)
+    assert {a.array.name for a in cut.value.run.accesses} == {"in", "out"}
+    assert work.DONE.instructions - begun <= 2 * budgets.REPLAY_TURN
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (n > 0) { if (in[n] > 1.0f) break; n--; }",
+        "while (true) { int d[2]; d[1] = n--; if (in[0] > 1.0f || d[1] < 0) break; }",
+        "for (int i = 0; i < n; ++i) for (int j = 0; j < 2; ++j) if (in[0] > 1.0f) out[0] = 1;",
+    ],
+)
+def test_rounds_that_change_something_are_run_to_the_end(loop: str):
+    kernel = lowered(f"__global__ void k(float* out, const float* in, int n) {{ {loop} out[9] = 1; }}")
+    run = replay(kernel, ALONE, {"n": 5}, frozenset(kernel.arrays), choice=False)
+    assert (run.accesses[-1].array.name, run.accesses[-1].start) == ("out", 36)
 
 
 # ----------------------------------------------------------------------------- what is told of accesses

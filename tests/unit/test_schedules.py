@@ -62,7 +62,7 @@ def final_values(text: str, array: str, count: int, block: int = 32) -> list[obj
     Schedule(code, memory, None, runners).run()
     assert all(t.status is Standing.DONE for t in runners)
     base = next(a for a in kernel.arrays if a.name == array)
-    return [memory.load(base, base, 4 * i, base.element) for i in range(count)]
+    return [memory.load(memory.held(base), base, 4 * i, base.element) for i in range(count)]
 
 
 # ------------------------------------------------------------------------------------- the execution
@@ -124,7 +124,25 @@ def test_the_watched_thread_stops_before_its_access():
     Schedule(code, memory, None, runners, watched, lambda p: bool(seen.append(p)) or True).run()
     assert [p.start for p in seen] == [0]
     assert runners[0].status is Standing.FROZEN
-    assert not memory.cells
+    assert not any(held.cells for held in memory.objects.values())
+
+
+def test_runs_that_would_read_the_same_are_not_made_again(monkeypatch: pytest.MonkeyPatch):
+    runs: list[object] = []
+    run = Schedule.run
+
+    def counted(self: Schedule) -> None:
+        runs.append(self)
+        run(self)
+
+    monkeypatch.setattr(Schedule, "run", counted)
+    apart = "__global__ void k(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }"
+    assert races(apart, grid=1) == []
+    by_sizes = len(runs)
+    assert 0 < by_sizes < len(FILLINGS)  # once for each set of arguments
+    data = "__global__ void k(int* out, const int* in, int n) { if (in[0] != 5) out[threadIdx.x] = n; }"
+    assert races(data, grid=1) == []
+    assert len(runs) > 2 * by_sizes  # contents differ
 
 
 # -------------------------------------------------------------------------------------- what it shows

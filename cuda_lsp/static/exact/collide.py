@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Hashable, Iterator
 
-from attrs import frozen
+from attrs import define, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.clusters import cluster_of, rank_of
@@ -50,7 +50,7 @@ def collide(
     return None
 
 
-@frozen
+@define(eq=False)
 class _Touched:
     """The bytes of its object that an access touches."""
 

@@ -8,14 +8,14 @@ is told of accesses, when a thread waits and how conditions come out that nobody
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field
 
 from cuda_lsp.ir.atomics import AtomicRow, updated, updated_real
 from cuda_lsp.ir.program import Array, Axis
 from cuda_lsp.ir.types import Float, Int, Type
-from cuda_lsp.model import Dim3, Site, Space
+from cuda_lsp.model import Dim3, Mode, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.code import (
     Assign,
@@ -29,7 +29,7 @@ from cuda_lsp.static.exact.code import (
     Touch,
     Wait,
 )
-from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.memory import Held, Memory
 from cuda_lsp.static.exact.threads import Thread, memory_base
 from cuda_lsp.static.exact.values import Evaluate, Value
 
@@ -64,6 +64,8 @@ class Runner:
     offered: tuple[Value, ...] = ()
     offers: Mapping[int, Value] = field(factory=dict[int, Value])
     local: Memory | None = None
+    places: dict[int, tuple[Memory, Held, int]] = field(factory=dict[int, tuple[Memory, Held, int]])
+    """Where arrays are, by ``id``: the memory, the object there, and where in it the array starts."""
     chosen: list[tuple[Region, Choice]] = field(factory=list[tuple[Region, Choice]])
     passed: int = 0  # barriers of the block
     turns: int = 0  # since the last wait
@@ -109,6 +111,10 @@ class Machine:
         """The outcome of a condition that nobody knows; None: what it decides over is passed over."""
         raise NotImplementedError
 
+    def goes_round(self, t: Runner, i: Jump) -> bool:
+        """A loop whose rounds are counted begins another one; False: it stops here."""
+        raise NotImplementedError
+
     # -- execution
 
     def advance(self, t: Runner, most: int) -> int:
@@ -134,6 +140,8 @@ class Machine:
                 continue
             elif isinstance(i, Jump):
                 if i.rounds is not None and isinstance(rounds := t.held[i.rounds], int):
+                    if not self.goes_round(t, i):
+                        break
                     t.held[i.rounds] = rounds + 1
                 t.pc = i.target[0]
                 continue
@@ -190,18 +198,25 @@ class Machine:
         if not self.ignores(arrays, writes):
             return False
         for array in arrays if writes else ():
-            memory, base, _ = self._place(t, array)
-            memory.forget(base)
+            memory, object, _ = self.place(t, array)
+            memory.forget(object)
         return True
 
-    def _place(self, t: Runner, array: Array) -> tuple[Memory, Hashable, int]:
+    def place(self, t: Runner, array: Array) -> tuple[Memory, Held, int]:
         """The memory an array is in, the object there, and where in it the array starts."""
+        known = t.places.get(id(array))
+        if known is None:
+            known = t.places[id(array)] = self._placed(t, array)
+        return known
+
+    def _placed(self, t: Runner, array: Array) -> tuple[Memory, Held, int]:
         if array.space is Space.LOCAL:
             if t.local is None:
                 t.local = Memory()
-            return t.local, array, 0
+            return t.local, t.local.held(array), 0
         base, shift = memory_base(array)
-        return self.memory, (t.block, base) if array.space is Space.SHARED else base, shift
+        of = (t.block, base) if array.space is Space.SHARED else base
+        return self.memory, self.memory.held(of), shift
 
     def _touch(self, t: Runner, i: Touch) -> bool:
         where, size = i.pointer(t), i.size if isinstance(i.size, int) else i.size(t)
@@ -220,30 +235,32 @@ class Machine:
 
     def _perform(self, t: Runner, i: Touch, array: Array, offset: int, size: int) -> Value:
         """What the access does to memory; what it finds there."""
-        memory, base, shift = self._place(t, array)
+        memory, object, shift = self.place(t, array)
         start = offset + shift
         if i.type is None:  # a copy
             if i.mode.writes:
-                memory.forget(base)
+                memory.forget(object)
+            return None
+        if i.mode is Mode.WRITE and not memory.keeps:
             return None
         if i.parts:
             for at, width, value in i.parts:
-                memory.store(base, start + at, width, None if t.chosen else value(t))
+                memory.store(object, start + at, width, None if t.chosen else value(t))
             return None
         if i.value is not None:
-            memory.store(base, start, size, None if t.chosen else i.value(t))
+            memory.store(object, start, size, None if t.chosen else i.value(t))
             return None
         if i.atomic is None:
-            value = memory.load(base, array, start, i.type) if i.slot is not None else None
-            if isinstance(value, (int, float)) and (base, start) in memory.initially:
+            value = memory.load(object, array, start, i.type) if i.slot is not None else None
+            if start in object.initially and isinstance(value, (int, float)):
                 t.asked[array, start] = value
             return value
         operands = [operand(t) for operand in i.operands]
         row, type, known = i.atomic, i.type, not t.chosen
         found = memory.update(
-            base, array, start, type, lambda old: _updated(row, old, operands, type) if known else None
+            object, array, start, type, lambda old: _updated(row, old, operands, type) if known else None
         )
-        began = memory.began.get((base, start))
+        began = object.began.get(start)
         if i.slot is not None and isinstance(found, (int, float)):
             t.drew = True
             if isinstance(began, (int, float)):

@@ -7,6 +7,7 @@ C++ Programming Guide.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import ClassVar
 
 from attrs import define, field
 
@@ -26,6 +27,26 @@ def read_as(value: Value, type: Type) -> Value:
 
 
 @define(eq=False)
+class Held:
+    """What one object holds, by byte; one and the same as long as the memory is."""
+
+    cells: dict[int, tuple[int, Value]] = field(factory=dict[int, tuple[int, Value]])  # size in bytes, value
+    size: int = 0  # bytes of an access; 0: nobody came yet
+    lost: bool = False  # there were several sizes
+    initially: set[int] = field(factory=set[int])
+    """Cells that nobody wrote since the kernel started."""
+    began: dict[int, Value] = field(factory=dict[int, Value])
+    """What cells held at first that nothing but atomics has written."""
+
+    def is_regular(self, offset: int, size: int) -> bool:
+        """Notes an access; whether all so far were of one size, and in line."""
+        if self.size != size or offset % size:
+            self.lost |= self.size not in (0, size) or bool(offset % size)
+            self.size = self.size or size
+        return not self.lost
+
+
+@define(eq=False)
 class Memory:
     """Values by object and byte. ``initial``: what nobody wrote yet; without it only what was written is
     known.
@@ -35,65 +56,60 @@ class Memory:
     """
 
     initial: Initial | None = None
-    cells: dict[Hashable, dict[int, tuple[int, Value]]] = field(
-        factory=dict[Hashable, dict[int, tuple[int, Value]]]
-    )  # size in bytes, value
-    sizes: dict[Hashable, int] = field(factory=dict[Hashable, int])
-    lost: set[Hashable] = field(factory=set[Hashable])
-    initially: set[tuple[Hashable, int]] = field(factory=set[tuple[Hashable, int]])
-    """Cells that nobody wrote since the kernel started."""
-    began: dict[tuple[Hashable, int], Value] = field(factory=dict[tuple[Hashable, int], Value])
-    """What cells held at first that nothing but atomics has written."""
-    asked: set[Array] = field(factory=set[Array])  # whose first contents some thread wanted to know
+    objects: dict[Hashable, Held] = field(factory=dict[Hashable, Held])
+    read: dict[tuple[Array, int, Type], Value] = field(factory=dict[tuple[Array, int, Type], Value])
+    """First contents that some thread wanted to know."""
+    keeps: ClassVar = True  # what is written
 
-    def _regular(self, base: Hashable, offset: int, size: int) -> bool:
-        if self.sizes.setdefault(base, size) != size or offset % size:
-            self.lost.add(base)
-        return base not in self.lost
+    @property
+    def asked(self) -> frozenset[Array]:
+        """Whose first contents some thread wanted to know."""
+        return frozenset(array for array, _, _ in self.read)
 
-    def load(self, base: Hashable, array: Array, offset: int, type: Type) -> Value:
+    def held(self, base: Hashable) -> Held:
+        """What an object holds."""
+        return self.objects.setdefault(base, Held())
+
+    def load(self, object: Held, array: Array, offset: int, type: Type) -> Value:
         """What ``type.size`` bytes hold."""
-        size = max(type.size, 1)
-        cells = self.cells.setdefault(base, {})
+        size, cells = type.size or 1, object.cells
         if self.initial is not None:
-            if not self._regular(base, offset, size):
+            if not object.is_regular(offset, size):
                 return None
             if offset not in cells:
-                cells[offset] = size, self.initial(array, offset, type)
-                self.initially.add((base, offset))
-                self.asked.add(array)
+                first = self.read[array, offset, type] = self.initial(array, offset, type)
+                cells[offset] = size, first
+                object.initially.add(offset)
         width, value = cells.get(offset, (0, None))
         return read_as(value, type) if width == size else None
 
-    def store(self, base: Hashable, offset: int, size: int, value: Value) -> None:
+    def store(self, object: Held, offset: int, size: int, value: Value) -> None:
         """``size`` bytes are written; ``value`` None: nobody knows with what."""
-        size = max(size, 1)
-        cells = self.cells.setdefault(base, {})
-        if not self._regular(base, offset, size):
+        size, cells = size or 1, object.cells
+        if not object.is_regular(offset, size):
             if self.initial is not None:
                 return
             for start in [x for x in cells if x < offset + size and offset < x + cells[x][0]]:
                 del cells[start]
         cells[offset] = size, value
-        self.initially.discard((base, offset))
-        self.began.pop((base, offset), None)
+        object.initially.discard(offset)
+        object.began.pop(offset, None)
 
     def update(
-        self, base: Hashable, array: Array, offset: int, type: Type, new: Callable[[Value], Value]
+        self, object: Held, array: Array, offset: int, type: Type, new: Callable[[Value], Value]
     ) -> Value:
         """An atomic leaves ``new`` of what it finds and returns, None where nobody knows."""
-        cell, old = (base, offset), self.load(base, array, offset, type)
-        began = old if cell in self.initially else self.began.get(cell)
-        self.store(base, offset, type.size, new(old))
+        old = self.load(object, array, offset, type)
+        began = old if offset in object.initially else object.began.get(offset)
+        self.store(object, offset, type.size, new(old))
         if began is not None:
-            self.began[cell] = began
+            object.began[offset] = began
         return old
 
-    def forget(self, base: Hashable) -> None:
+    def forget(self, object: Held) -> None:
         """Nobody knows what the object holds."""
-        if self.initial is not None:
-            self.lost.add(base)
-        self.cells.pop(base, None)
+        object.lost |= self.initial is not None
+        object.cells.clear()
 
 
 @define(eq=False)
@@ -101,18 +117,20 @@ class Given(Memory):
     """Memory as a thread alone knows it: ``initial`` says what it holds, whoever writes; atomics find
     anything."""
 
-    def load(self, base: Hashable, array: Array, offset: int, type: Type) -> Value:
+    keeps: ClassVar = False
+
+    def load(self, object: Held, array: Array, offset: int, type: Type) -> Value:
         """What it is said to hold."""
         return read_as(self.initial(array, offset, type) if self.initial is not None else None, type)
 
-    def store(self, base: Hashable, offset: int, size: int, value: Value) -> None:
+    def store(self, object: Held, offset: int, size: int, value: Value) -> None:
         """Nothing: another thread may write there as well."""
 
     def update(
-        self, base: Hashable, array: Array, offset: int, type: Type, new: Callable[[Value], Value]
+        self, object: Held, array: Array, offset: int, type: Type, new: Callable[[Value], Value]
     ) -> Value:
         """Nobody knows who was there before."""
         return None
 
-    def forget(self, base: Hashable) -> None:
+    def forget(self, object: Held) -> None:
         """Nothing is known but what is said."""

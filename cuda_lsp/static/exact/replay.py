@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from cuda_lsp.ir.program import Array, Barrier, BarrierScope, Kernel
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import budgets, work
-from cuda_lsp.static.exact.code import Branch, Touch, Wait, whole_code
+from cuda_lsp.static.exact.code import Branch, Jump, Touch, Wait, whole_code
 from cuda_lsp.static.exact.machine import Choice, Machine, Runner, Status, runners_of
 from cuda_lsp.static.exact.memory import Given, Initial
 from cuda_lsp.static.exact.threads import Thread
@@ -25,7 +25,7 @@ Lock = tuple[Value, Scope | None]
 """Where it is, and whom its holders' fences order."""
 
 
-@frozen
+@define(eq=False)  # not frozen, as there are many: that takes four times as long to make
 class ThreadAccess:
     """One access of one thread, to the bytes from ``start`` to ``stop`` of an array.
 
@@ -70,6 +70,9 @@ class Run:
     barriers: list[PassedBarrier] = field(factory=list[PassedBarrier])
 
 
+_NO_LOCKS: frozenset[Lock] = frozenset()
+
+
 class Cut(Exception):
     """The thread did not come to its end; ``run``: what it did until then."""
 
@@ -83,7 +86,7 @@ class NeedsData(Cut):
 
 
 class TooLong(Cut):
-    """The run exceeds its budget of instructions."""
+    """The run exceeds its budget of instructions, or has no end."""
 
 
 def replay(
@@ -112,6 +115,8 @@ def replay(
         work.DONE.instructions += steps
         if steps > budgets.REPLAY_TURN and (done > budgets.REPLAY_INSTRUCTIONS or work.now() > until):
             raise TooLong(machine.run)
+    if machine.endless:
+        raise TooLong(machine.run)
     if runner.status is not Status.DONE:
         raise NeedsData(machine.run)
     return machine.run
@@ -121,17 +126,25 @@ def replay(
 class _Alone(Machine):
     interesting: frozenset[Array] = frozenset()
     run: Run = field(factory=Run)
+    passed: dict[tuple[Wait, Value], PassedBarrier] = field(factory=dict[tuple[Wait, Value], PassedBarrier])
+    rounds: dict[Jump, list[Value]] = field(factory=dict[Jump, list[Value]])
+    """What the thread held after the last round of each loop."""
+    endless: bool = False
 
     def meets(self, t: Runner, i: Touch, array: Array, offset: int, size: int) -> bool:
         """The access is logged, wherever in or outside its array."""
         if i.part or array.space not in (Space.SHARED, Space.GLOBAL):
             return True
         inside, held = i.inside, t.held
-        locks = frozenset((held[slot], scope) for slot, scope in inside.locks)
-        if any(not isinstance(place, tuple) or place[1] is None for place, _ in locks):
+        locks = frozenset((held[slot], scope) for slot, scope in inside.locks) if inside.locks else _NO_LOCKS
+        if locks and any(not isinstance(place, tuple) or place[1] is None for place, _ in locks):
             t.status = Status.STUCK  # nobody knows whom the lock keeps away
             return False
-        chosen = next(((x, bool(v)) for slot, x in inside.choices if (v := held[slot]) is not None), None)
+        chosen = None
+        for slot, site in inside.choices:
+            if (outcome := held[slot]) is not None:
+                chosen = site, bool(outcome)
+                break
         rounds = tuple(n for slot in inside.rounds if isinstance(n := held[slot], int))
         done = ThreadAccess(i, array, offset, offset + size, len(self.run.barriers), chosen, rounds, locks)
         self.run.accesses.append(done)
@@ -145,9 +158,22 @@ class _Alone(Machine):
         """As ``choice`` says, also where barriers and jumps hang on it."""
         return self.choice if i.chosen else None
 
+    def goes_round(self, t: Runner, i: Jump) -> bool:
+        """A round that leaves all as it was is followed by others like it: nothing here changes memory."""
+        held = t.held.copy()
+        held[i.rounds or 0] = None
+        self.endless = t.local is None and self.rounds.get(i) == held
+        self.rounds[i] = held
+        if self.endless:
+            t.status = Status.STUCK
+        return not self.endless
+
     def waits(self, t: Runner, i: Wait) -> bool:
         """It never does: what it would wait for is logged."""
-        self.run.barriers.append(_passed(i.barrier, i.mask(t) if i.mask is not None else None))
+        mask = i.mask(t) if i.mask is not None else None
+        if (i, mask) not in self.passed:
+            self.passed[i, mask] = _passed(i.barrier, mask)
+        self.run.barriers.append(self.passed[i, mask])
         return False
 
 

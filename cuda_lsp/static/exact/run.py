@@ -25,6 +25,7 @@ from cuda_lsp.static.exact.code import (
     Wait,
 )
 from cuda_lsp.static.exact.machine import Excluded, Machine, Runner, Status
+from cuda_lsp.static.exact.memory import Held
 from cuda_lsp.static.exact.values import Value
 
 
@@ -32,14 +33,14 @@ class Unfinished(Exception):
     """The run takes too long."""
 
 
-@frozen(eq=False)
+@define(eq=False)  # made for each access of each thread: not frozen, which takes four times as long
 class Pending:
     """An access that a thread performs next."""
 
     runner: Runner
     touch: Touch
     array: Array
-    base: Hashable
+    object: Held
     start: int
     stop: int
     number: int  # of the thread's watched accesses
@@ -121,9 +122,9 @@ class Schedule(Machine):
             return False
         if i in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
             t.touches += 1
-            _, base, shift = self._place(t, array)
+            _, object, shift = self.place(t, array)
             start, value = offset + shift, i.value(t) if i.value is not None else None
-            if self.watch(Pending(t, i, array, base, start, start + size, t.touches, t.passed, value)):
+            if self.watch(Pending(t, i, array, object, start, start + size, t.touches, t.passed, value)):
                 t.touches -= 1
                 t.status = Status.FROZEN
                 return False

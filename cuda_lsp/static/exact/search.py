@@ -26,13 +26,14 @@ from cuda_lsp.ir.program import (
     Kernel,
     Var,
 )
+from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import subexpressions, variables
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, barrier_code, linear_code
 from cuda_lsp.static.exact.machine import Choice, Excluded, runners_of
-from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.memory import Held, Memory
 from cuda_lsp.static.exact.ordinary_inputs import (
     COUPLES,
     FILLINGS,
@@ -43,7 +44,7 @@ from cuda_lsp.static.exact.ordinary_inputs import (
 )
 from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
 from cuda_lsp.static.exact.threads import Thread
-from cuda_lsp.static.exact.values import evaluator
+from cuda_lsp.static.exact.values import Value, evaluator
 from cuda_lsp.static.launches.arguments import free_scalars
 
 Sites = tuple[SourceRange, SourceRange]
@@ -79,7 +80,7 @@ class Shown:
         return {**self.first.runner.asked, **self.second.runner.asked}
 
 
-_Words = dict[tuple[object, int], list[Pending]]
+_Words = dict[tuple[Held, int], list[Pending]]
 """Accesses by object and word of memory."""
 
 
@@ -90,6 +91,18 @@ class _Log:
     places: Places
     words: dict[SourceRange, _Words]
     ended_early: bool = False
+
+
+@frozen(eq=False)
+class _InVain:
+    """A run that showed nothing of these pairs. ``read``: of what memory held at first; ``chose``: it met a
+    condition that nobody knows."""
+
+    pairs: frozenset[Sites]
+    across: bool
+    inputs: Inputs
+    chose: bool
+    read: Mapping[tuple[Array, int, Type], Value]
 
 
 _Threads = tuple[list[Thread], bool]
@@ -117,6 +130,8 @@ class Search:
         factory=dict[tuple[frozenset[Space], Dim3], _Threads]
     )
     passed_over: bool = False  # some run met a condition that nobody knows
+    in_vain: list[_InVain] = field(factory=list[_InVain])
+    last: Schedule | None = None  # of which the accesses were listed
 
     @staticmethod
     def of(
@@ -201,6 +216,27 @@ class Search:
 
     def _under(self, wanted: Iterable[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
         pairs = list(wanted)
+        if self._ran_alike(pairs, inputs, across):
+            return {}
+        found = self._run_under(pairs, inputs, across)
+        ran = self.last
+        if ran is not None and not found and len(ran.memory.read) <= budgets.KEPT_READS:
+            self.in_vain.append(_InVain(frozenset(pairs), across, inputs, ran.passed_over, ran.memory.read))
+        return found
+
+    def _ran_alike(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> bool:
+        """Whether a run that showed nothing would only be made again: nothing that it read differs now."""
+        contents = self._contents(inputs)
+        return any(
+            ran.across == across
+            and ran.inputs.arguments is inputs.arguments
+            and (ran.inputs.choice == inputs.choice or not ran.chose)
+            and ran.pairs.issuperset(pairs)
+            and all(contents.at(*cell) == value for cell, value in ran.read.items())
+            for ran in self.in_vain
+        )
+
+    def _run_under(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
         found: dict[Sites, Shown] = {}
         for briefly in (True, False):
             left = [pair for pair in pairs if pair not in found]
@@ -254,11 +290,11 @@ class Search:
         threads, whole = self.standing[spaces, grid]
         runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + seconds)
-        contents = Contents(
-            self.flow, inputs.filling, inputs.arguments, self.launch.threads, self.code.floats
-        )
-        memory = Memory(contents.at)
+        memory = Memory(self._contents(inputs).at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
+
+    def _contents(self, inputs: Inputs) -> Contents:
+        return Contents(self.flow, inputs.filling, inputs.arguments, self.launch.threads, self.code.floats)
 
     def _grid(self, arguments: Mapping[str, int]) -> Dim3:
         """As few blocks as show races between blocks; as many as the host computes from the arguments."""
@@ -313,13 +349,13 @@ class Search:
             words = seen.words[p.touch.site.range]
             first = p.start // 4
             for word in range(first, min((p.stop + 3) // 4, first + budgets.MOST_WORDS)):
-                here = words.setdefault((p.base, word), [])
+                here = words.setdefault((p.object, word), [])
                 if len(here) < budgets.KEPT_TOUCHES:
                     near = sum(_nearness(x, p) == _IN_A_WARP for x in here)
                     here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
-        schedule = self.schedule(places, inputs)
+        schedule = self.last = self.schedule(places, inputs)
 
         def enough() -> bool:
             seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
@@ -359,7 +395,7 @@ class Search:
     def _may_race(self, a: Pending, b: Pending) -> bool:
         """The two conflict; what orders their threads is not asked."""
         near = _nearness(a, b)
-        if a.runner is b.runner or a.base != b.base or (self.lock_step and near == _IN_A_WARP):
+        if a.runner is b.runner or a.object is not b.object or (self.lock_step and near == _IN_A_WARP):
             return False
         meets = a.start < b.stop and b.start < a.stop
         return meets and conflicts.conflicting(a.touch, b.touch, near != _APART)
@@ -387,7 +423,7 @@ class Search:
             schedule.run()
         except _Met as met:
             choices = frozenset((*met.first.runner.choices, *met.second.runner.choices))
-            return Shown(met.first, met.second, inputs, choices, frozenset(schedule.memory.asked))
+            return Shown(met.first, met.second, inputs, choices, schedule.memory.asked)
         except (Excluded, Unfinished):
             return None
         return None

@@ -7,6 +7,7 @@ are data and not known, unless they are asked for (``ir.reals``).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -79,8 +80,8 @@ def _offset(pointer: Evaluate, bytes: Evaluate) -> Evaluate:
         base = pointer(t)
         if not isinstance(base, tuple):
             return None
-        by = bytes(t)
-        return (base[0], base[1] + by) if isinstance(by, int) and base[1] is not None else (base[0], None)
+        (array, start), by = base, bytes(t)
+        return (array, start + by) if isinstance(by, int) and start is not None else (array, None)
 
     return moved
 
@@ -110,7 +111,17 @@ def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
             return None
         return type.wrap(int(value))
 
-    return converted
+    if not isinstance(type, Int) or floats:
+        return converted
+    least, most, wrap = type.minimum, type.maximum, type.wrap
+
+    def to_integer(t: Any) -> Value:
+        value = operand(t)
+        if not isinstance(value, int):
+            return None
+        return value if least <= value <= most else wrap(value)
+
+    return to_integer
 
 
 def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
@@ -131,7 +142,9 @@ def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
     integers = type if isinstance(type, Int) else None
 
     def result(t: Any) -> Value:
-        a, b = left(t), right(t)
+        return of(left(t), right(t))
+
+    def of(a: Value, b: Value) -> Value:
         if integers is not None and isinstance(a, int) and isinstance(b, int):
             return python(a, b, integers)
         if op is BinaryOp.AND and (a == 0 or b == 0):
@@ -152,7 +165,44 @@ def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
             return None
         return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
 
-    return result
+    if integers is None:
+        return result
+    return _exactly(op, left, right, integers, of) or result
+
+
+_PLAIN: Mapping[BinaryOp, Callable[[Any, Any], int]] = {
+    BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
+    BinaryOp.LT: operator.lt, BinaryOp.LE: operator.le, BinaryOp.GT: operator.gt, BinaryOp.GE: operator.ge,
+    BinaryOp.EQ: operator.eq, BinaryOp.NE: operator.ne,
+}  # fmt: skip
+
+
+def _exactly(
+    op: BinaryOp, left: Evaluate, right: Evaluate, type: Int, otherwise: Callable[[Value, Value], Value]
+) -> Evaluate | None:
+    """What threads compute most, of two numbers as Python does it; ``otherwise``: where one is none.
+
+    None: as the table of operations says.
+    """
+    plain = _PLAIN.get(op)
+    if plain is None:
+        return None
+    least, most, wrap = type.minimum, type.maximum, type.wrap
+
+    def compared(t: Any) -> Value:
+        a, b = left(t), right(t)
+        if isinstance(a, int) and isinstance(b, int):
+            return 1 if plain(a, b) else 0
+        return otherwise(a, b)
+
+    def computed(t: Any) -> Value:
+        a, b = left(t), right(t)
+        if isinstance(a, int) and isinstance(b, int):
+            value = plain(a, b)
+            return value if least <= value <= most else wrap(value)
+        return otherwise(a, b)
+
+    return compared if ops.BINARY[op].comparison else computed
 
 
 def exchanges(e: ir.Expr) -> list[tuple[ir.Intrinsic, Exchange]]:
