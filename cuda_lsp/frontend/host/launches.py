@@ -519,6 +519,7 @@ class _Reader:
                 computed,
                 pointers.returned,
                 lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
+                lambda name: reached.text if (reached := constants.reached(name, at)) else None,
             )
             if not is_doubtful(found, units, arguments, lambda name: pointers.held(name, at)):
                 return found
