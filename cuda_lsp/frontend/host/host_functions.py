@@ -399,9 +399,7 @@ class HostFunctions:
 
 def references_of(declared: Sequence[str]) -> tuple[int, ...]:
     """Which parameters, as they are declared, a function may write to."""
-    return tuple(
-        i for i, part in enumerate(declared) if _REFERENCE.search(part) and not _HANDLE.match(part)
-    )
+    return tuple(i for i, part in enumerate(declared) if _REFERENCE.search(part) and not _HANDLE.match(part))
 
 
 def parameter_of(text: str) -> tuple[str, str]:
