@@ -99,8 +99,8 @@ BY_SHUFFLES = {
     "groups of some lanes": "typedef cub::WarpReduce<int, 16> R; __shared__ typename R::TempStorage t[4];"
     " int v = R(t[threadIdx.x / 16]).Reduce(in[threadIdx.x], cub::Max());" + OUT,
     "a storage that a warp uses again": "typedef cub::WarpScan<int> R;"
-    " __shared__ typename R::TempStorage t[2]; int v = in[threadIdx.x], w; for (int i = 0; i < 9; i++) R(t[threadIdx.x / 32]).InclusiveSum(v, w);"
-    + OUT,
+    " __shared__ typename R::TempStorage t[2]; int v = in[threadIdx.x], w;"
+    " for (int i = 0; i < 9; i++) R(t[threadIdx.x / 32]).InclusiveSum(v, w);" + OUT,
 }
 
 BLOCK_2D = LaunchConfig((8, 8, 1), (4, 1, 1), source=LaunchSource.FILE)

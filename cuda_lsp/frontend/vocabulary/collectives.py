@@ -13,8 +13,8 @@ it.
 
 Reductions and scans of a warp, or of a power of two of its lanes, exchange values by shuffles, and leave
 their storage alone: the documentation tells the one for such groups, and every version since then has the
-other. That is taken for granted, and told. Other groups smaller than a warp, and storage outside shared memory, are not
-modelled (``Incomplete``).
+other. That is taken for granted, and told. Other groups smaller than a warp, and storage outside shared
+memory, are not modelled (``Incomplete``).
 """
 
 from __future__ import annotations
