@@ -245,6 +245,8 @@ class _Reader:
         One site for each way to it on which its block is known, else one.
         """
         place, held, constants = self._file.site(begin, end), self._held(launch, at), self._file.constants
+        if any(text.strip() == "false" for text, _ in held):
+            return  # behind CHECK(false): nobody comes here
         block = launch.configuration[1] if len(launch.configuration) > 1 else None
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
