@@ -51,6 +51,12 @@ def test_of_others_nobody_knows_which_it_is(plan: str) -> None:
     assert report.verdict is Verdict.UNDECIDED
 
 
+def test_a_component_is_no_field_of_a_record() -> None:
+    text = f"{ROWS} void g(Vec& v) {{ v.x = 128; }} void f(Vec p, float* a, int w) {{ k<<<w, p.x>>>(a, w); }}"
+    (report,) = check_text(Path("a.cu"), text).kernels
+    assert report.verdict is Verdict.UNDECIDED
+
+
 def test_a_block_that_is_too_large_for_the_kernel_races() -> None:
     plan = "void plan(Plan& p, int d) { p.block = dim3(32, 16); }\n"
     (report,) = check_text(Path("a.cu"), HEAD + TILES + plan + LAUNCH).kernels

@@ -107,7 +107,7 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
-_FIELD = re.compile(r"\A\s?\w+\s?(?:\.|->)\s?(\w+)\s?\Z")
+_FIELD = re.compile(r"\A\s?\w+\s?(?:\.|->)\s?(?![xyzw]\b)(\w+)\s?\Z")
 _SET = r"\s?(?:(\.\s?[xyz]\s?[-+*/]?=(?!=))|=(?!=)\s?([^;]{1,200});)"
 _MOST_HELD = 8
 """Blocks that a field of a record may hold."""
