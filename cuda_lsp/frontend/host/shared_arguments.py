@@ -56,7 +56,7 @@ def nobody_computes(apart: Polynomial) -> Formula | None:
 _LEADING_CALL = re.compile(r"\A[A-Za-z_][\w:.>\[\]-]*(?:<[^<>]*>)?\s?\(")
 _ARROW = re.compile(r"\s?(\.|->)\s?")
 _CALLED = re.compile(r"(\.|->)(?:template )?(?:const_|mut_|mutable_)?(\w+)\s?(?:<[^<>()]*>)?\s?\(\)")
-_COUNTED = re.compile(r"(?<![\w.>])(?:\w+\s?::\s?)*numel\s?\(\s?([A-Za-z_]\w*)\s?\)")
+_COUNTED = re.compile(r"(?<![\w.>])(?:\w+\s?::\s?){0,3}numel\s?\(\s?([A-Za-z_]\w*)\s?\)")
 _ALL_OF_IT = ".numel()"
 """How many elements a tensor has, the product of all its sizes."""
 _BYTES = re.compile(r"(?<=[(<])(?:std\s?::\s?)?u?intptr_t\s?([)>])")
