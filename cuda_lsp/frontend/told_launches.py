@@ -24,7 +24,8 @@ from cuda_lsp.frontend.host.launch_facts import (
 )
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
-from cuda_lsp.ir.program import Expr, Kernel
+from cuda_lsp.ir.program import TID, Builtin, Expr, Kernel
+from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, apart
 
 
@@ -36,6 +37,8 @@ def with_launches(
     directive: KernelDirective | None,
 ) -> Kernel:
     """``here``: the launches of the kernel's file; ``elsewhere``: those of others, of this kernel only."""
+    axes = _thread_axes(kernel) if any(site.held_blocks for site in (*here, *elsewhere)) else set[int]()
+    here, elsewhere = (tuple(site.with_block_along(axes) for site in part) for part in (here, elsewhere))
     sites = sites_of(source, (*here, *elsewhere))
     own = set(map(id, sites))  # a part of all may seem to be of it, for want of others
     here, elsewhere = (tuple(s for s in part if id(s) in own) for part in (here, elsewhere))
@@ -58,6 +61,12 @@ def with_launches(
         by_sizes=beside if directive is None else (),
         unread=None if directive is not None else unread_launch(source, sites),
     )
+
+
+def _thread_axes(kernel: Kernel) -> set[int]:
+    """Along which axes threads ask where they are in their block."""
+    asked = {e.axis for e in subexpressions(expressions(kernel.body)) if isinstance(e, Builtin)}
+    return {i for i, axis in enumerate(TID) if axis in asked}
 
 
 def said_of_launches(

@@ -7,6 +7,7 @@ from extract_kernels import lowered
 
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
+from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
@@ -18,9 +19,12 @@ OUT = "if (threadIdx.x == 0) out[blockIdx.x] = v; "
 LAUNCH = LaunchConfig((64, 1, 1), (4, 1, 1), source=LaunchSource.FILE)
 
 
+def kernel(body: str) -> Kernel:
+    return lowered("#include <cub/cub.cuh>\n__global__ void k(int* out, const int* in) { " + body + "}")
+
+
 def answer(body: str) -> SolverResult:
-    text = "#include <cub/cub.cuh>\n__global__ void k(int* out, const int* in) { " + body + "}"
-    return refine_kernel(lowered(text), [LAUNCH], GpuModel("test", (9, 0)))
+    return refine_kernel(kernel(body), [LAUNCH], GpuModel("test", (9, 0)))
 
 
 VECTORS = (
@@ -67,8 +71,17 @@ NOT_PROVED = {
     "storage that is also an array": "typedef cub::BlockReduce<int, 64> R;"
     " __shared__ union { typename R::TempStorage r; int a[64]; } t;"
     " int v = R(t.r).Sum(in[0]); t.a[threadIdx.x] = v;",
-    "one storage for two warps": "typedef cub::WarpReduce<int> R; __shared__ typename R::TempStorage t;"
-    " int v = R(t).Sum(in[threadIdx.x]);" + OUT,
+    "a group that is no power of two uses its storage": "typedef cub::WarpReduce<int, 24> R;"
+    " __shared__ typename R::TempStorage t; int v = R(t).Sum(in[threadIdx.x]);" + OUT,
+    "two words of a warp's reduction": "typedef cub::WarpReduce<int> R; __shared__ typename R::TempStorage t;"
+    " __shared__ int a[64]; a[threadIdx.x] = 1; int v = R(t).Sum(in[threadIdx.x]);"
+    " out[threadIdx.x + blockIdx.x * 64] = a[threadIdx.x ^ 1];",
+    "what each lane has of a warp's reduction": "typedef cub::WarpReduce<int, 16> R;"
+    " __shared__ typename R::TempStorage t; int v = R(t).Sum(in[threadIdx.x]); out[blockIdx.x] = v;",
+    "an input in shared memory": "typedef cub::WarpReduce<int, 16> R; __shared__ int a[64];"
+    " __shared__ typename R::TempStorage t; a[threadIdx.x] = 1; int v = R(t).Sum(a[63 - threadIdx.x]);" + OUT,
+    "a result in shared memory": "typedef cub::WarpScan<int, 16> R; __shared__ int a[64];"
+    " __shared__ typename R::TempStorage t; R(t).InclusiveSum(in[threadIdx.x], a[threadIdx.x / 2]);",
     "two words of a collective's own barrier": REDUCE + "__shared__ int a[64]; a[threadIdx.x] = v;"
     " v = R(t).Sum(v); out[threadIdx.x + blockIdx.x * 64] = a[63 - threadIdx.x];",
     "one tile for all blocks": "typedef cub::BlockStore<int, 64, 4> S; __shared__ typename S::TempStorage u;"
@@ -78,6 +91,16 @@ NOT_PROVED = {
     "a store into another thread's tile": "typedef cub::BlockStore<int, 64, 4> S;"
     " __shared__ typename S::TempStorage u; int x[4] = {};"
     " S(u).Store(out + blockIdx.x * 256, x); out[blockIdx.x * 256 + threadIdx.x] = 1;",
+}
+
+BY_SHUFFLES = {
+    "one storage for two warps": "typedef cub::WarpReduce<int> R; __shared__ typename R::TempStorage t;"
+    " int v = R(t).Sum(in[threadIdx.x]);" + OUT,
+    "groups of some lanes": "typedef cub::WarpReduce<int, 16> R; __shared__ typename R::TempStorage t[4];"
+    " int v = R(t[threadIdx.x / 16]).Reduce(in[threadIdx.x], cub::Max());" + OUT,
+    "a storage that a warp uses again": "typedef cub::WarpScan<int> R;"
+    " __shared__ typename R::TempStorage t[2]; int v = in[threadIdx.x], w;"
+    " for (int i = 0; i < 9; i++) R(t[threadIdx.x / 32]).InclusiveSum(v, w);" + OUT,
 }
 
 BLOCK_2D = LaunchConfig((8, 8, 1), (4, 1, 1), source=LaunchSource.FILE)
@@ -98,6 +121,13 @@ def test_a_block_of_two_dimensions_has_one_elected_thread():
 def test_race_free(name: str):
     result = answer(RACE_FREE[name])
     assert result.verdict is Verdict.RACE_FREE, result.reasons
+
+
+@pytest.mark.parametrize("name", BY_SHUFFLES)
+def test_a_warps_reduction_leaves_its_storage_alone_which_is_told(name: str):
+    result = answer(BY_SHUFFLES[name])
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert "by shuffles" in " ".join(kernel(BY_SHUFFLES[name]).granted)
 
 
 @pytest.mark.parametrize("name", NOT_PROVED)

@@ -233,7 +233,7 @@ def test_arithmetic_assembly_only_loses_its_value():
 
 def test_cub_collective_of_parts_of_a_warp_is_named():
     text = (
-        "#include <cub/cub.cuh>\n__global__ void k(int* a) { typedef cub::WarpReduce<int, 8> R;"
+        "#include <cub/cub.cuh>\n__global__ void k(int* a) { typedef cub::WarpReduce<int, 9> R;"
         " __shared__ typename R::TempStorage t; a[0] = R(t).Sum(a[1]); }"
     )
     assert any("cub::WarpReduce" in c for c in constructs(lowered(text)))

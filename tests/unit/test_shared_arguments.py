@@ -184,6 +184,70 @@ def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> No
     assert site.shared[1] == SharedBuffer(0, None, pieces=True)
 
 
+@pytest.mark.parametrize(
+    ("body", "pieces"),
+    [
+        ("int s = B * T; float *q = d + s, *k = q + s; k<<<1, 32>>>(q, k, n);", True),
+        ("int s = B * T; float *q = d + 2 * s; k<<<1, 32>>>(q, d, n);", True),
+        ("int r = T; int s = B * r; k<<<1, 32>>>(d, d + s, n);", True),
+        ("k<<<1, 32>>>(d, d + x.numel(), n);", True),
+        ("k<<<1, 32>>>(d, d + at::numel(x), n);", True),
+        ("int s = 2 * T; k<<<1, 32>>>(d, d + s, n);", False),  # one size: may be a shift
+        ("int s = B * T + 1; k<<<1, 32>>>(d, d + s, n);", False),
+        ("int s = B * T; s = T; k<<<1, 32>>>(d, d + s, n);", False),
+        ("int s = B * T; float* q = d + s; float* r = d + T; k<<<1, 32>>>(q, r, n);", False),
+        ("int s = B * T; if (n) s = T; k<<<1, 32>>>(d, d + s, n);", False),
+        ("int s = B * T; float* q = d + s; s = T; k<<<1, 32>>>(d, q, n);", False),
+        ("k<<<1, 32>>>(d, d + count(x), n);", False),
+    ],
+)
+def test_a_size_that_has_a_name_is_the_product_that_it_is_set_to(body: str, pieces: bool) -> None:
+    (site,) = find_launches(Path("a.cu"), f"void f(float* d, at::Tensor x, int B, int T, int n) {{ {body} }}")
+    assert site.shared[1] == SharedBuffer(0, None, pieces=pieces)
+
+
+def test_a_handle_of_a_library_that_a_function_takes_by_reference_is_no_buffer() -> None:
+    text = """
+struct Layer {{ void run(int n, {type}& h); }};
+void f(Layer layer, float* d, int B, int T) {{
+    float* q = d + B * T; float* r = q + B * T; layer.run(1, q); k<<<1, 32>>>(q, r); }}
+"""
+    for type, pieces in (("cublasHandle_t", True), ("cudaStream_t", True), ("float*", False), ("T", False)):
+        (site,) = find_launches(Path("a.cu"), text.format(type=type))
+        assert site.shared[1].pieces is pieces, type
+
+
+NEVER = """
+__global__ void k(float* out, const float* in) { out[threadIdx.x] = in[threadIdx.x + 1]; }
+void f(float* a, float* b) { if (a) { k<<<1, 64>>>(a, b); } else { CHECKED k<<<1, 64>>>(a, a); } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("checked", "verdict"),
+    [
+        ("MY_CHECK(false);", Verdict.RACE_FREE),
+        ('TORCH_CHECK(false, "never");', Verdict.RACE_FREE),
+        ("", Verdict.RACY),
+        ("MY_CHECK(true);", Verdict.RACY),
+        ("if (b) { MY_CHECK(false); }", Verdict.RACY),
+        ("check(false);", Verdict.RACY),  # whatever that does
+    ],
+)
+def test_a_launch_behind_a_check_of_false_is_none(checked: str, verdict: Verdict) -> None:
+    (kernel,) = check_text(Path("a.cu"), NEVER.replace("CHECKED", checked)).kernels
+    assert kernel.verdict is verdict
+
+
+def test_nor_is_one_whose_function_is_called_there() -> None:
+    text = NEVER.replace("void f(", "void g(float* a, float* b) { k<<<1, 64>>>(a, b); }\nvoid f(")
+    text = text.replace("{ k<<<1, 64>>>(a, b); } else", "{ g(a, b); } else")
+    text = text.replace("CHECKED k<<<1, 64>>>(a, a)", "CHECKED g(a, a)")
+    for checked, verdict in (("MY_CHECK(false);", Verdict.RACE_FREE), ("", Verdict.RACY)):
+        (kernel,) = check_text(Path("a.cu"), text.replace("CHECKED", checked)).kernels
+        assert kernel.verdict is verdict
+
+
 CARVED = "float* a = (float*)work; int* b = (int*)(a + s); float* c = (float*)(b + t);"
 
 

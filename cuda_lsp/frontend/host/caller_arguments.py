@@ -73,7 +73,7 @@ def as_called(
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
         passed = dict(zip(names, (text.strip() for text in given), strict=False))
         nothing = {name for name, text in passed.items() if text in NO_POINTERS and name in kept}
-        if nothing and not comes_to(at, nothing):
+        if (nothing and not comes_to(at, nothing)) or (caller is file and not comes_to(call.begin, set())):
             continue
         put = partial(_put, passed)
         unpacked = (

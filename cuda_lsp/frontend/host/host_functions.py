@@ -38,6 +38,8 @@ _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _INSTANTIATES = re.compile(r"\btemplate\s(?!<)")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
+_HANDLE = re.compile(r"\A\s?(?:struct\s)?\w*(?:[Hh]andle|[Ss]tream|[Ee]vent)_t\s?&")
+"""To what a library hands out: no number is one, nor a pointer to data."""
 _TOKEN = re.compile(r"\w+|::|[^\w\s]")
 _QUALIFIERS = frozenset({"const", "volatile", "typename", "struct", "restrict", "__restrict__", "__restrict"})
 _GOTO = re.compile(r"\bgoto\b")
@@ -397,7 +399,7 @@ class HostFunctions:
 
 def references_of(declared: Sequence[str]) -> tuple[int, ...]:
     """Which parameters, as they are declared, a function may write to."""
-    return tuple(i for i, part in enumerate(declared) if _REFERENCE.search(part))
+    return tuple(i for i, part in enumerate(declared) if _REFERENCE.search(part) and not _HANDLE.match(part))
 
 
 def parameter_of(text: str) -> tuple[str, str]:

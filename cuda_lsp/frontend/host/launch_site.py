@@ -69,7 +69,8 @@ class LaunchSite:
     ``scope``: what stands before the kernel's name, ``a::b::``. ``sums``: arguments that hold running sums.
     ``written``: where the launch stands, if ``site`` is where a caller comes to it.
     ``ties``: arguments that a call makes of others, and these. ``hands_on``: several pointers come from who
-    calls the function around, whom other files may hold.
+    calls the function around, whom other files may hold. ``held_blocks``: where the block is a field of a
+    record, all that the file makes such a field.
     """
 
     kernel: str
@@ -103,6 +104,7 @@ class LaunchSite:
     written: Site | None = None
     ties: frozenset[tuple[int, int]] = frozenset()
     hands_on: bool = field(default=False, eq=False)
+    held_blocks: tuple[Dim3, ...] = ()
 
     @property
     def shared(self) -> Mapping[int, SharedBuffer]:
@@ -148,6 +150,7 @@ class LaunchSite:
             *self.pointed,
             *self.types.items(),
             self.passed,
+            *self.held_blocks,
             *self.sums.items(),
         )
         return repr(told)
@@ -157,12 +160,21 @@ class LaunchSite:
         written = ((text.strip(), macros.get(name)) for name, text in self.definitions.items())
         named = {text: value for text, value in written if text.isidentifier() and value is not None}
         block = self.block_given(named) if named and self.block is None else None
-        if block is None:
-            return self
+        return self if block is None else self._made_of(block)
+
+    def with_block_along(self, axes: Set[int]) -> LaunchSite:
+        """For a kernel whose threads ask where they are along these axes.
+
+        Of the blocks that a record may hold the one that has several threads along each, and along no other.
+        """
+        fit = [block for block in self.held_blocks if {i for i in range(3) if block[i] > 1} == axes]
+        return self._made_of(fit[0]) if len(fit) == 1 and not self.sized else self
+
+    def _made_of(self, block: Dim3) -> LaunchSite:
         sized = (SizedLaunch(block, UNKNOWN, None),)
 
         def given(_: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
-            return sized  # template arguments make no other block than the macros
+            return sized  # template arguments make no other block
 
         return evolve(self, sized=sized, sized_given=given)
 

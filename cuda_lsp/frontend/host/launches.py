@@ -84,7 +84,7 @@ from cuda_lsp.frontend.host.wrapped_launches import (
     uses_of_macros,
 )
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
-from cuda_lsp.model import Extents, Site
+from cuda_lsp.model import Dim3, Extents, Site
 
 _T = TypeVar("_T")
 _Buffers = Mapping[int, SharedBuffer]
@@ -107,6 +107,10 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
+_FIELD = re.compile(r"\A\s?\w+\s?(?:\.|->)\s?(?![xyzw]\b)(\w+)\s?\Z")
+_SET = r"\s?(?:(\.\s?[xyz]\s?[-+*/]?=(?!=))|=(?!=)\s?([^;]{1,200});)"
+_MOST_HELD = 8
+"""Blocks that a field of a record may hold."""
 
 
 def may_launch(text: str) -> bool:
@@ -245,6 +249,8 @@ class _Reader:
         One site for each way to it on which its block is known, else one.
         """
         place, held, constants = self._file.site(begin, end), self._held(launch, at), self._file.constants
+        if any(text.strip() == "false" for text, _ in held):
+            return  # behind CHECK(false): nobody comes here
         block = launch.configuration[1] if len(launch.configuration) > 1 else None
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
@@ -410,6 +416,7 @@ class _Reader:
             grid_axes=grid_axes,
             made_axes=self._made_axes(grid, grid_axes, at),
             block_axes=block_axes,
+            held_blocks=() if all_known(block_axes) or block is None else self._held_blocks(block),
             conditions=self._conditions(launch, at, given.taken),
             buffers=lambda: self.buffers(launch, at),
             hands_on=self._hands_on(launch, at),
@@ -424,6 +431,18 @@ class _Reader:
             sums=self._sums(launch, at),
             ties=self._ties(launch, at, given.taken),
         )
+
+    def _held_blocks(self, block: str) -> tuple[Dim3, ...]:
+        """What the file makes fields of a name, where a block is one, if these are constants all."""
+        field = _FIELD.match(block)
+        if field is None:
+            return ()
+        plain, constants = self._file.host.plain, self._file.constants
+        uses = re.finditer(rf"(&\s?)?\b\w+\s?(?:\.|->)\s?{field[1]}\b(?:{_SET})?", plain)
+        made = [(use[1] or use[2], use[3], use.start()) for use in uses if use[1] or use[2] or use[3]]
+        blocks = [None if whole else constants.extents(text, at) for whole, text, at in made]
+        found = dict.fromkeys(block for block in blocks if block is not None)
+        return tuple(found) if None not in blocks and len(found) <= _MOST_HELD else ()
 
     def _made_axes(self, grid: str | None, known: Extents, at: int) -> frozenset[int]:
         """Axes of the grid along which the source writes an extent that is not known."""
@@ -519,6 +538,7 @@ class _Reader:
                 computed,
                 pointers.returned,
                 lambda type_: constants.integer(f"sizeof({type_})", at) if type_ else None,
+                lambda name: reached.text if (reached := constants.reached(name, at)) else None,
             )
             if not is_doubtful(found, units, arguments, lambda name: pointers.held(name, at)):
                 return found

@@ -56,6 +56,9 @@ def nobody_computes(apart: Polynomial) -> Formula | None:
 _LEADING_CALL = re.compile(r"\A[A-Za-z_][\w:.>\[\]-]*(?:<[^<>]*>)?\s?\(")
 _ARROW = re.compile(r"\s?(\.|->)\s?")
 _CALLED = re.compile(r"(\.|->)(?:template )?(?:const_|mut_|mutable_)?(\w+)\s?(?:<[^<>()]*>)?\s?\(\)")
+_COUNTED = re.compile(r"(?<![\w.>])(?:\w+\s?::\s?){0,3}numel\s?\(\s?([A-Za-z_]\w*)\s?\)")
+_ALL_OF_IT = ".numel()"
+"""How many elements a tensor has, the product of all its sizes."""
 _BYTES = re.compile(r"(?<=[(<])(?:std\s?::\s?)?u?intptr_t\s?([)>])")
 _GOT = re.compile(r"(?:\bstd\s?::\s?)?\bget\s?<\s?(\d)\s?>\s?\(\s?(\w+)\s?\)")
 _AT = re.compile(r"\.at\s?\((?!\s?\))([^()]{1,100})\)")
@@ -112,13 +115,20 @@ def shared_buffers(
     computed: Computed = nobody_computes,
     returned: Callable[[str], Sequence[str]] = lambda text: [text],
     size_of: SizeOf = lambda type_: None,
+    made_of: Callable[[str], str | None] = lambda name: None,
 ) -> Mapping[int, SharedBuffer]:
     """Positions of arguments that point into the buffer of an earlier one.
 
     ``integer``: of constant text. ``held``: what a variable of the host may hold. ``type_of``: to what it
     points. ``computed``: of what the host has made sizes between two places. ``returned``: by a call.
-    ``size_of``: a type, in bytes.
+    ``size_of``: a type, in bytes. ``made_of``: the text of what an integer of the host is set to.
     """
+
+    def product(name: str) -> Polynomial:
+        text = made_of(name)
+        made = _offset(text, (), integer) if text is not None else None
+        return made if made and all(names for names in made) else {(name,): 1}
+
     found: dict[int, SharedBuffer] = {}
     begun: dict[str, _Begin] = {}
     several: dict[int, list[str]] = {}
@@ -159,7 +169,7 @@ def shared_buffers(
         elif first is not here and MOVED not in made[0] and written[first.position] == written[position]:
             found[position] = SharedBuffer(first.position, 0)  # whatever it holds, and is cast to
         elif first is not here:
-            found[position] = _behind(here, first, computed)
+            found[position] = _behind(here, first, computed, product)
     leads = {position: _led_to(chosen, held) for position, chosen in several.items()}
     own = {begin.position: base for base, begin in begun.items()}
     for position, bases in leads.items():
@@ -236,8 +246,13 @@ def together(
     return {**called, **found}
 
 
-def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
-    """How far a pointer begins behind the earlier one."""
+def _behind(
+    here: _Begin, first: _Begin, computed: Computed, product: Callable[[str], Polynomial]
+) -> SharedBuffer:
+    """How far a pointer begins behind the earlier one.
+
+    ``product``: what a size is made of, which is a name of its own where nothing tells.
+    """
     if here.offset is None or first.offset is None:
         return SharedBuffer(first.position, None)
     exact = here.exact and first.exact
@@ -252,7 +267,7 @@ def _behind(here: _Begin, first: _Begin, computed: Computed) -> SharedBuffer:
         told = computed(apart) if told is None else told
         if told is not None:
             return SharedBuffer(first.position, told)
-    pieces = _are_pieces(apart, 2 if here.casts == first.casts else 1)
+    pieces = _are_pieces(_in_sizes(apart, product), 2 if here.casts == first.casts else 1)
     return SharedBuffer(first.position, None, pieces and (exact or not here.offset or not first.offset))
 
 
@@ -300,6 +315,8 @@ def _plain(argument: str) -> str:
         text = _CALLED.sub(r"\1\2()", text)
         text = _GOT.sub(r"\2[\1]", text)
         text = _BYTES.sub(r"char*\1", text)
+    if "numel" in text:
+        text = _COUNTED.sub(rf"\1{_ALL_OF_IT}", text)
     if "raw_pointer_cast" in text:
         text = _RAW.sub(
             "", _RAW_PLACE.sub(r"\1", _RAW_ELEMENT.sub(r"raw_pointer_cast(\1.data() + (\2))", text))
@@ -410,13 +427,24 @@ def _is_size(name: str) -> bool:
     return name.startswith(f"{_SIZE_OF}(")
 
 
+def _in_sizes(apart: Polynomial, product: Callable[[str], Polynomial]) -> Polynomial:
+    """``2 * part`` as ``2 * rows * columns``, where the host has named the product."""
+    found: Polynomial = {}
+    for names, factor in apart.items():
+        term: Polynomial | None = {(): factor}
+        for name in names:
+            term = multiplied(term, product(name)) if term is not None else None
+        found = added(found, {names: factor} if term is None else term, 1)
+    return found
+
+
 def _are_pieces(apart: Polynomial, least: int) -> bool:
     """Whether sizes are between the two, products of at least so many; their signs agree.
 
     How large an element is, is none.
     """
     ahead = {factor > 0 for factor in apart.values()}
-    sizes = (sum(not _is_size(name) for name in names) for names in apart)
+    sizes = (sum(1 + name.endswith(_ALL_OF_IT) for name in names if not _is_size(name)) for names in apart)
     return all(count >= least for count in sizes) and len(ahead) == 1
 
 

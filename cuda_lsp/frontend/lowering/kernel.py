@@ -376,7 +376,9 @@ def _granted(low: Lowering) -> tuple[str, ...]:
     pieces = (f"{what} point to pieces of one buffer that do not overlap"
               for what in _written_pairs(low, low.pieces))  # fmt: skip
     named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
-    return (*pieces, *_captured_apart(low), *_fields_apart(low), *low.kept_pointers.granted(), *named)
+    shuffled = (f"`{name}` works by shuffles, and not in its storage" for name in low.shuffled)
+    apart = (*_captured_apart(low), *_fields_apart(low), *low.kept_pointers.granted())
+    return (*pieces, *apart, *named, *shuffled)
 
 
 def _fields_apart(low: Lowering) -> Iterator[str]:

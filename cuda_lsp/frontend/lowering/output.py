@@ -128,6 +128,7 @@ class Output:
         self.written_out: Set[tuple[int, int]] = frozenset()  # … that are written out round by round
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
+        self.shuffled: dict[str, None] = {}  # classes that work without their storage
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.keeps_floats = False  # floating-point variables are followed: by whom their values are shared
         self.integers: dict[int, Expr] = {}  # of which such values are made by rounding, by their identity

@@ -11,7 +11,10 @@ items directly, or as vectors, use no storage, and thread t moves those from t *
 A tile that is guarded (``Load(tile, items, valid)``) counts as a whole one where no thread is known to touch
 it.
 
-Storage outside shared memory and groups smaller than a warp are not modelled (``Incomplete``).
+Reductions and scans of a warp, or of a power of two of its lanes, exchange values by shuffles, and leave
+their storage alone: the documentation tells the one for such groups, and every version since then has the
+other. That is taken for granted, and told. Other groups smaller than a warp, and storage outside shared
+memory, are not modelled (``Incomplete``).
 """
 
 from __future__ import annotations
@@ -63,6 +66,8 @@ _KNOWN = frozenset(
     {*_READS_ONLY, *_TILES, "cub::BlockScan", "cub::WarpScan", "cub::BlockAdjacentDifference",
      "cub::BlockDiscontinuity", "cub::BlockExchange", "cub::BlockRadixSort", "cub::BlockMergeSort"}
 )  # fmt: skip
+_BY_SHUFFLES = frozenset({"cub::WarpReduce", "cub::WarpScan"})
+_WARP = 32
 _EXTENTS = {
     "cub::BlockReduce": 3,
     "cub::BlockScan": 3,
@@ -90,7 +95,11 @@ def collective(call: Call, this: Place) -> Value:
     private = _read(call, results, _inputs(name, results))
     member = _member(low, full_name)
     known = name in _KNOWN and private and (tile is not None or name not in _TILES)
-    if known and member is not None and tile is not None and _moves_directly(full_name):
+    if known and name in _BY_SHUFFLES and (lanes := _lanes(full_name)) & (lanes - 1) == 0 < lanes <= _WARP:
+        low.shuffled[name] = None
+        if lanes == _WARP:
+            low.emit(_barrier(call, name))
+    elif known and member is not None and tile is not None and _moves_directly(full_name):
         _move_own(call, name, member, tile, full_name, valid)
     elif known and member is not None and isinstance(storage, MemoryPlace) and _in_shared_memory(storage):
         _work(call, name, member, storage, tile)
@@ -126,13 +135,18 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"\d+", text) else None
 
 
+def _lanes(full_name: str) -> int:
+    """Of a group within a warp; 0: not known."""
+    arguments = template_arguments(full_name)
+    return (_number(arguments[1]) or 0) if len(arguments) > 1 else _WARP
+
+
 def _member(low: Lowering, full_name: str) -> Expr | None:
     """The number of a thread in the collective's group, a whole block or warp; None: a smaller group."""
     arguments = template_arguments(full_name)
     name = full_name.split("<")[0]
     if name.startswith("cub::Warp"):
-        whole = len(arguments) < 2 or _number(arguments[1]) == 32
-        return Builtin(Axis.LANE, UINT32) if whole else None
+        return Builtin(Axis.LANE, UINT32) if _lanes(full_name) == _WARP else None
     member: Expr = Builtin(Axis.TID_X, UINT32)
     x = _number(arguments[1]) if len(arguments) > 1 else None
     y: int | None = 1
