@@ -90,7 +90,8 @@ class _Refinement:
             if number and merged.decided:
                 until = self._extended(until)
             elif work.now() > until:
-                merged.reasons[reason(Open.TIME)] = None
+                if not (merged.open or merged.reasons):  # which say more than that
+                    merged.reasons[reason(Open.TIME)] = None
                 merged.barriers = False
                 break  # nothing more to prove
             merged.absorb(evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch))
