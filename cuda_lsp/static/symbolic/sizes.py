@@ -417,7 +417,7 @@ class Sizes:
         return all(self._is_above_zero(t.monomials(d)) for d in divisors)
 
     def _is_above_zero(self, sums: Mapping[t.Monomial, int]) -> bool:
-        """One more than what is not negative is positive, ``1 + (n - 1) / 64``; of other sums each part is."""
+        """One more than what is not negative is positive, ``1 + (n - 1) / 64``; else each part is."""
         atoms = dict.fromkeys(a for m in sums for a in m)
         if any(c <= 0 for c in sums.values()):
             return False
