@@ -266,8 +266,11 @@ class Sizes:
         return t.add(*total)
 
     def not_negative(self, term: Term) -> bool:
-        """By its interval, or as a sum of quotients by what is positive, and of multiples of that."""
-        if term.lo >= 0 or any(floor.lo >= 0 for floor in self.floors.get(term, ())):
+        """By its interval, or as a sum of quotients by what is positive, and of multiples of that.
+
+        Or as what a condition keeps above what is subtracted: ``i - n`` where ``n <= i``.
+        """
+        if term.lo >= 0 or self._is_above(term):
             return True
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
@@ -280,6 +283,14 @@ class Sizes:
         if any(c < 0 for c in t.monomials(term).values()):
             return False
         return all(self.not_negative(a) for a in atoms if a not in shared) and all(map(self.positive, shared))
+
+    def _is_above(self, term: Term) -> bool:
+        """A condition says that it is not negative."""
+        if not self.floors:
+            return False
+        own = t.from_monomials({m: c for m, c in t.monomials(term).items() if any(map(side, m))})
+        rest = t.sub(term, own)
+        return any(t.add(floor, rest).lo >= 0 for floor in self.floors.get(own, ()))
 
     def _is_shifted(self, index: Term) -> bool:
         """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
