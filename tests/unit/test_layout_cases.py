@@ -37,7 +37,7 @@ PROVED = [
     ("int r = (i%2 ? 4 : 0) + i/2%2 + 8*(i/4); if (x < B) a[mode ? x*128 + r : r*B + x] = 1;", ""),
     ("if (mode == 3) a[(mode > 2 ? x*64 : 0) + i] = 1;", ""),
     ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 7)*A + (i < 5 ? i - 5 + A : i - 5)] = 1;", ""),
-    ("if (x < A) { float z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 32)*A + x] = z; }", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 32)*A + x] = z; }", ""),
 ]  # fmt: skip
 
 NOT_PROVED = [
@@ -51,8 +51,8 @@ NOT_PROVED = [
     # threads of two choices meet, and no two of one
     ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 7)*A + (i < 5 ? i - 5 + A : i - 4)] = 1;", ""),
     ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 6)*A + (i < 5 ? i - 5 + A : i - 5)] = 1;", ""),
-    ("if (x < A) { float z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 64)*A + x] = z; }", ""),
-    ("if (x < A) { float z = a[(i < 32 ? i : i + 64)*A + x]; a[(i < 32 ? i + 96 : i + 200)*A + x] = z; }", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 64)*A + x] = z; }", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i : i + 64)*A + x]; a[(i < 32 ? i + 96 : i + 200)*A + x] = z; }", ""),
 ]  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def _cases(pair: OpenPair, condition: Term) -> Iterator[tuple[OpenPair, int]]:
     if other is not condition and other in _conditions(pair.p) and _is_symmetric(pair):
         ways = [(condition, other), (t.not_(condition), t.not_(other)), (condition, t.not_(other))]
     for known in ways:
-        made = pair.p.mapped(t.replacing({x: t.TRUE for x in known} | {t.not_(x): t.FALSE for x in known}))
+        made = pair.p.mapped(t.replacing(dict.fromkeys(known, t.TRUE) | {t.not_(x): t.FALSE for x in known}))
         made = _simpler(evolve(made, guards=t.and_(made.guards, *known)), pair.facts)
         if made.formula is not t.FALSE:
             yield evolve(pair, p=made), len(known)
