@@ -36,6 +36,8 @@ PROVED = [
     ("if (4*i < A) a[(blockIdx.y*A*B + x*A + (mode ? 8*(i/2) + 4*(i%2) : 4*i)) / 4] = 1;", WHOLE + FOLLOWED),
     ("int r = (i%2 ? 4 : 0) + i/2%2 + 8*(i/4); if (x < B) a[mode ? x*128 + r : r*B + x] = 1;", ""),
     ("if (mode == 3) a[(mode > 2 ? x*64 : 0) + i] = 1;", ""),
+    ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 7)*A + (i < 5 ? i - 5 + A : i - 5)] = 1;", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 32)*A + x] = z; }", ""),
 ]  # fmt: skip
 
 NOT_PROVED = [
@@ -46,6 +48,11 @@ NOT_PROVED = [
     ("int r = (i%2 ? 4 : 0) + i/2%2 + 8*(i/8); if (x < B) a[mode ? x*128 + r : r*B + x] = 1;", ""),
     ("if (mode == 3) a[(mode > 3 ? x*64 : 0) + i] = 1;", ""),
     ("a[mode ? i : i / 2] = 1;", "// cuda-lsp: assume gridDim.x == 1\n"),
+    # threads of two choices meet, and no two of one
+    ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 7)*A + (i < 5 ? i - 5 + A : i - 4)] = 1;", ""),
+    ("if (i < A && x < B) a[(x < 7 ? x - 7 + B : x - 6)*A + (i < 5 ? i - 5 + A : i - 5)] = 1;", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i + 96 : i + 200)*A + x]; a[(i < 32 ? i : i + 64)*A + x] = z; }", ""),
+    ("if (x < A) { int z = a[(i < 32 ? i : i + 64)*A + x]; a[(i < 32 ? i + 96 : i + 200)*A + x] = z; }", ""),
 ]  # fmt: skip
 
 

@@ -93,7 +93,8 @@ class Attempt:
         return unrolled
 
     def _doubts_told(self) -> list[str]:
-        told = list(dict.fromkeys(map(words.undecided, self.doubts.values())))
+        by_cause = sorted(self.doubts.values(), key=lambda doubt: doubt.why is Open.TIME)
+        told = list(dict.fromkeys(map(words.undecided, by_cause)))
         shown, more = told[: budgets.MOST_DOUBTS], len(told) - budgets.MOST_DOUBTS
         return shown if more <= 0 else [*shown, f"{more} more pairs of accesses were not decided"]
 

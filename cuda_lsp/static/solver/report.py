@@ -173,13 +173,19 @@ def data_dependence(p: Problem, query: Query) -> c.OnData | None:
 
     Where only conditions have one, the arguments that the addresses are made of have a part in it, too.
     """
-    if (name := _unknown_in(p.offsets, query)) is not None:
-        return _unknown(name, p, query, guards=False)
+    if (found := data_in_addresses(p, query)) is not None:
+        return found
     if (name := _unknown_in((p.formula,), query)) is None:
         return None
     found = _unknown(name, p, query, guards=True)
     of_addresses = any(query.parameters(offset) for offset in p.offsets)
     return c.OnData(f"{_named_arguments(p, query)} and {found.what}") if of_addresses else found
+
+
+def data_in_addresses(p: Problem, query: Query) -> c.OnData | None:
+    """The unknown value that the pair's addresses mention."""
+    name = _unknown_in(p.offsets, query)
+    return _unknown(name, p, query, guards=False) if name is not None else None
 
 
 def _unknown_in(parts: Sequence[Term], query: Query) -> str | None:

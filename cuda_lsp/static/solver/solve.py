@@ -38,7 +38,7 @@ from cuda_lsp.static.solver.owned_rows import within_their_rows
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
-from cuda_lsp.static.solver.tactics import FOR_EVERY_LAUNCH, ROUNDS
+from cuda_lsp.static.solver.tactics import FIRST_PROOFS, FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, first_answer
 from cuda_lsp.static.symbolic import terms as t
@@ -90,7 +90,8 @@ class _Refinement:
             if number and merged.decided:
                 until = self._extended(until)
             elif work.now() > until:
-                merged.reasons[reason(Open.TIME)] = None
+                if not (merged.open or merged.reasons):  # which say more than that
+                    merged.reasons[reason(Open.TIME)] = None
                 merged.barriers = False
                 break  # nothing more to prove
             merged.absorb(evolve(self, kernel=under(self.kernel, launch), deadline=until)._settled(launch))
@@ -274,18 +275,24 @@ def under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
 def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
     """Each round of tactics on all pairs that are still open."""
     put_into_groups(pairs)
-    for tactics in ROUNDS:
+    for number, tactics in enumerate(ROUNDS):
         still_open: list[OpenPair] = []
         for i, pair in enumerate(pairs):
             pair.among, pair.known = len(pairs), attempt.findings.get(pair.sites)
             pair.waiting = len(pairs) - i
             late = work.now() > pair.query.deadline
-            answer = GaveUp(Open.TIME) if late else first_answer(tactics, pair)
+            answer = _out_of_time(pair, number) if late else first_answer(tactics, pair)
             if answer is None:
                 still_open.append(pair)
             else:
                 attempt.take(pair, answer)
         pairs = still_open
+
+
+def _out_of_time(pair: OpenPair, number: int) -> GaveUp:
+    """Why the pair is open: of places that data say, where the proofs were tried that need none, the data."""
+    data = solve_report.data_in_addresses(pair.p, pair.query) if number > FIRST_PROOFS else None
+    return GaveUp(data or Open.TIME)
 
 
 def _word_conditions(attempt: Attempt, query: Query) -> None:

@@ -228,7 +228,9 @@ class _Reader(Sizes):
             if any(self.divided(d.weight, top.weight) is not None for d in runs[-1]):
                 continue
             equations = self._equations(runs)
-            if equations and equations is not _IMPOSSIBLE and self._in_rows(top, runs[-1], runs[0][0].weight):
+            columns = (list(itertools.chain(*runs[i:])) for i in range(len(runs) - 1, -1, -1))
+            within = (self._in_rows(top, column, runs[0][0].weight) for column in columns)
+            if equations and equations is not _IMPOSSIBLE and any(within):
                 return [*equations, (t.add(top.first, t.const(top.shift)), top.second)]
             self.rows = taken
         return None

@@ -227,6 +227,7 @@ class Sizes:
         if any(c < 0 for c in room.values()):
             return False
         positive: list[Term] = []
+        natural: list[Term] = []
         for atoms, factor in t.monomials(self._unfloored(small)).items():
             if factor < 0:
                 if not all(self._natural(a) for a in atoms):
@@ -236,15 +237,16 @@ class Sizes:
                 rest = t.without(candidate, atoms)
                 if rest is not None and capacity >= factor:
                     room[candidate] = capacity - factor
-                    positive += [*rest, *atoms]
+                    positive += rest
+                    natural += atoms
                     break
             else:
                 return False
-        left = [a for m, c in room.items() if c for a in m]
-        return all(self.positive(a) for a in dict.fromkeys(positive)) and all(self._natural(a) for a in left)
+        natural += [a for m, c in room.items() if c for a in m]
+        return all(map(self.positive, dict.fromkeys(positive))) and all(map(self._natural, natural))
 
     def _natural(self, atom: Term) -> bool:
-        return atom.lo >= 0 or self.positive(atom)
+        return self._rounds_up(atom) or self.positive(atom)
 
     def _unfloored(self, term: Term) -> Term:
         """No smaller: ``d * (x / d)`` as ``x``."""
@@ -264,8 +266,11 @@ class Sizes:
         return t.add(*total)
 
     def not_negative(self, term: Term) -> bool:
-        """By its interval, or as a sum of quotients by what is positive, and of multiples of that."""
-        if term.lo >= 0 or any(floor.lo >= 0 for floor in self.floors.get(term, ())):
+        """By its interval, or as a sum of quotients by what is positive, and of multiples of that.
+
+        Or as what a condition keeps above what is subtracted: ``i - n`` where ``n <= i``.
+        """
+        if term.lo >= 0 or self._is_above(term):
             return True
         if term.op is Op.DIV:
             return self.not_negative(term.args[0]) and self.sound(term.args[1])
@@ -278,6 +283,14 @@ class Sizes:
         if any(c < 0 for c in t.monomials(term).values()):
             return False
         return all(self.not_negative(a) for a in atoms if a not in shared) and all(map(self.positive, shared))
+
+    def _is_above(self, term: Term) -> bool:
+        """A condition says that it is not negative."""
+        if not self.floors:
+            return False
+        own = t.from_monomials({m: c for m, c in t.monomials(term).items() if any(map(side, m))})
+        rest = t.sub(term, own)
+        return any(t.add(floor, rest).lo >= 0 for floor in self.floors.get(own, ()))
 
     def _is_shifted(self, index: Term) -> bool:
         """It is what is not negative, and parameters that are taken not to be: ``(i + s) % n``."""
@@ -412,6 +425,22 @@ class Sizes:
 
     def sound(self, *divisors: Term) -> bool:
         """Quotients nest, and remainders are what is left, for positive divisors."""
-        return all(self.positive(a) for d in divisors for m in t.monomials(d) for a in m) and all(
-            c > 0 for d in divisors for c in t.monomials(d).values()
-        )
+        return all(self._is_above_zero(t.monomials(d)) for d in divisors)
+
+    def _is_above_zero(self, sums: Mapping[t.Monomial, int]) -> bool:
+        """One more than what is not negative is positive, ``1 + (n - 1) / 64``; else each part is."""
+        atoms = dict.fromkeys(a for m in sums for a in m)
+        if any(c <= 0 for c in sums.values()):
+            return False
+        return (() in sums and all(map(self._rounds_up, atoms))) or all(map(self.positive, atoms))
+
+    def _rounds_up(self, atom: Term) -> bool:
+        """Not negative: by its interval, or as ``(n - 1) / 64`` where ``n`` is positive."""
+        if atom.lo >= 0 or atom.op not in (Op.DIV, Op.FLOOR_DIV):
+            return atom.lo >= 0
+        sums, divisor = t.monomials(atom.args[0]), atom.args[1]
+        least = sum(sums.values())
+        known = isinstance(divisor, int) or divisor.lo >= 1
+        if not known or least < 0 or any(c < 0 for m, c in sums.items() if m):
+            return False
+        return all(map(self.positive, dict.fromkeys(a for m in sums for a in m)))

@@ -108,5 +108,8 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
 )
 """Each round is tried on all pairs before the next one begins."""
 
+FIRST_PROOFS = len(ROUNDS) - 4
+"""The round of what is cheap, and decides most."""
+
 FOR_EVERY_LAUNCH: tuple[Tactic, ...] = tuple(tactic for tactic in PROOFS if tactic is not masks.powers_of_two)
 """Proofs without a launch: those that take no parameter to be a power of two."""

@@ -47,35 +47,67 @@ def _linearly(pair: OpenPair) -> Proved | None:
 # ------------------------------------------------------------------------------------------ cases
 
 
-def _in_every_case(pair: OpenPair, tactics: tuple[Tactic, ...], most: int) -> Proved | None:
-    """``most``: choices that are made one after the other. Those of one thread are the last resort."""
-    condition = _choice(pair.p) if most else None
-    if condition is None or side(condition) != SHARED:
+def _in_every_case(
+    pair: OpenPair, tactics: tuple[Tactic, ...], most: int, tried: bool = False
+) -> Proved | None:
+    """``most``: choices that are made one after the other. Those of one thread are the last resort.
+
+    ``tried``: with some of them open there was no proof, nor will there be one with fewer.
+    """
+    condition = _choice(pair.p) if most > 0 else None
+    shared = condition is not None and side(condition) == SHARED
+    if condition is None or not (shared or tried):
         answer = first_answer(tactics, pair)
         if isinstance(answer, Proved) or condition is None:
             return answer if isinstance(answer, Proved) else None
     assumptions: dict[str, None] = {}
-    for case in _cases(pair, condition):
-        answer = _in_every_case(case, tactics, most - 1)
+    for case, made in _cases(pair, condition):
+        answer = _in_every_case(case, tactics, most - made, tried=not shared)
         if answer is None:
             return None
         assumptions.update(dict.fromkeys(answer.assumptions))
     return Proved(tuple(assumptions))
 
 
-def _cases(pair: OpenPair, condition: Term) -> Iterator[OpenPair]:
-    """The pair where the condition holds and where it does not, as far as its guards admit that."""
-    for known, other in ((condition, t.not_(condition)), (t.not_(condition), condition)):
-        made = pair.p.mapped(t.replacing({known: t.TRUE, other: t.FALSE}))
-        made = _simpler(evolve(made, guards=t.and_(made.guards, known)), pair.facts)
+def _cases(pair: OpenPair, condition: Term) -> Iterator[tuple[OpenPair, int]]:
+    """The pair where the condition holds and where it does not, as far as its guards admit that.
+
+    With how many choices are made.
+
+    Where the other thread chooses by the same, both conditions at once. Of threads that do the same it does
+    not matter then which of the two it is that chooses otherwise.
+    """
+    other = t.renamed(condition, _of_other_thread, {})
+    ways = [(condition,), (t.not_(condition),)]
+    if other is not condition and other in _conditions(pair.p) and _is_symmetric(pair):
+        ways = [(condition, other), (t.not_(condition), t.not_(other)), (condition, t.not_(other))]
+    for known in ways:
+        made = pair.p.mapped(t.replacing(dict.fromkeys(known, t.TRUE) | {t.not_(x): t.FALSE for x in known}))
+        made = _simpler(evolve(made, guards=t.and_(made.guards, *known)), pair.facts)
         if made.formula is not t.FALSE:
-            yield evolve(pair, p=made)
+            yield evolve(pair, p=made), len(known)
+
+
+def _is_symmetric(pair: OpenPair) -> bool:
+    """It is one question whichever thread is called the first."""
+    said = t.and_(pair.facts, pair.p.formula)
+    turned = t.renamed(said, _of_other_thread, {})
+    return set(t.conjuncts(said)) == set(t.conjuncts(turned))
+
+
+def _of_other_thread(part: Term) -> str | None:
+    name, thread = part.args[0][:-2], part.args[0][-2:]
+    return {"#1": f"{name}#2", "#2": f"{name}#1"}.get(thread)
+
+
+def _conditions(p: Problem) -> list[Term]:
+    """Of choices in the address."""
+    return [part.args[0] for part in t.subterms(p.overlap) if part.op is Op.ITE]
 
 
 def _choice(p: Problem) -> Term | None:
     """The condition of a choice in the address; one that both threads share, if there is any."""
-    conditions = [part.args[0] for part in t.subterms(p.overlap) if part.op is Op.ITE]
-    return min(conditions, key=lambda c: (side(c) != SHARED, c.order), default=None)
+    return min(_conditions(p), key=lambda c: (side(c) != SHARED, c.order), default=None)
 
 
 def _simpler(p: Problem, facts: Term) -> Problem:

@@ -53,7 +53,10 @@ def _blocks(pair: OpenPair) -> list[Term]:
 
 
 def _bounded_by_memory(pair: OpenPair) -> list[Term]:
-    """``k`` of the first thread where ``k < count[row]``, and no other condition is about it."""
+    """``k`` of the first thread where ``k < count[row]``, and no other condition is about it.
+
+    Of what is taken out of a counter (``c % chunks * 256 + t``) other conditions may be about the counter.
+    """
     guards = [c for c in t.conjuncts(pair.p.guards) if side(c) == FIRST and c.op is Op.LE]
     found: list[Term] = []
     for guard in guards:
@@ -61,9 +64,27 @@ def _bounded_by_memory(pair: OpenPair) -> list[Term]:
         limit = [m for m, c in sums.items() if c < 0 and m]
         column = t.from_monomials({m: c for m, c in sums.items() if c > 0 and m})
         if len(limit) == 1 and _is_memory(limit[0], pair) and column.lo >= 0:
-            names = {x for x in t.subterms(column) if x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0])}
-            if names and not any(names & set(t.subterms(other)) for other in guards if other is not guard):
+            counted = {x for m in t.monomials(column) for x in m if _counters_in(x)}
+            others = (other for other in guards if other is not guard)
+            if counted and not any(counted & _compared(other, counted) for other in others):
                 found.append(column)
+    return found
+
+
+def _counters_in(term: Term) -> bool:
+    return any(x.op is Op.SYMBOL and ROUND.fullmatch(x.args[0]) for x in t.subterms(term))
+
+
+def _compared(condition: Term, parts: Collection[Term]) -> set[Term]:
+    """What the condition is about; where the ``parts`` are no counters themselves, memory at them is not."""
+    if any(x.op is Op.SYMBOL for x in parts):
+        return set(t.subterms(condition))
+    found, waiting = set[Term](), [condition]
+    while waiting:
+        part = waiting.pop()
+        if part not in found and part.op not in (Op.APPLY, Op.TEST):
+            found.add(part)
+            waiting += part.parts
     return found
 
 

@@ -158,10 +158,14 @@ def _values_differ(p: Problem) -> Term | None:
 
 
 def replayed(pair: OpenPair) -> Answer:
-    """The finding of Z3's model; where there is neither a model nor a proof, why."""
+    """The finding of Z3's model; where there is neither a model nor a proof, why.
+
+    Of places that data say no more time would tell: whether they meet is up to these data.
+    """
     p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
     answer = query.ask(p, facts)
-    if answer.outcome is Outcome.UNKNOWN and pair.among <= budgets.FEW_PAIRS:
+    data = report.data_in_addresses(p, query) if answer.outcome is Outcome.UNKNOWN else None
+    if answer.outcome is Outcome.UNKNOWN and data is None and pair.among <= budgets.FEW_PAIRS:
         answer = query.ask(_of_small_sizes(p, facts), facts)
         if answer.outcome is not Outcome.MODEL:
             answer = query.ask(p, facts, patiently=True)
@@ -169,7 +173,7 @@ def replayed(pair: OpenPair) -> Answer:
         return Proved()
     if answer.outcome is Outcome.UNKNOWN:
         if not pair.meets:
-            return GaveUp(Open.TIME)
+            return GaveUp(data or Open.TIME)
         return Shown(pair.known or report.unexcluded(p, facts, query, launch))
     finding = _happening(pair, answer)
     return _shown(pair, finding) if finding is not None else GaveUp(_not_replayed(query))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.solver.report import data_in_addresses
 from cuda_lsp.static.solver.rows.apart import Rows, granted
 from cuda_lsp.static.solver.rows.pitch import Pitch, first_row_of, pitches_of
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
@@ -38,7 +39,7 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
         return None
     broken, pitch = overlapping[0]
     if launch is None or (broken is None and not pitch.bounded):
-        return GaveUp(Open.TIME)
+        return GaveUp(data_in_addresses(p, query) or Open.TIME)
     # A known width, or one that elements need not divide, is too little to accuse.
     if broken and len(pitch.parameters) >= len(pitch.names) and p.overlap.op is Op.EQ:
         pair.broken = pitch
