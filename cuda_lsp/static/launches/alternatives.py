@@ -94,7 +94,8 @@ def _others(kernel: Kernel, block: Dim3) -> Sequence[Dim3]:
     if z > 1 and Axis.TID_Z not in axes_of(kernel):
         return [(x, y, 1)]
     if z > 1:
-        return [(x, y, depth) for depth in (z // 2, 2 * z) if 1 < depth <= MAX_BLOCK_THREADS // (x * y)]
+        depths = (1, z // 2, 2 * z)
+        return [(x, y, depth) for depth in dict.fromkeys(depths) if depth <= MAX_BLOCK_THREADS // (x * y)]
     usual = _FLAT if y == 1 else _ROWS_OF_WARPS if rows_are_warps(kernel) else _TILES
     extents = [half for n in blocks.lengths(kernel) for half in (n, n // 2)] if y == 1 else []
     buffers = ((n, 1, 1) for n in extents if WARP_SIZE <= n <= MAX_BLOCK_THREADS)
