@@ -659,3 +659,19 @@ def test_an_assertion_about_a_member_leaves_launches_out(n: int, known: dict[int
     f = "void f(int n, int b) { assert(n % (32 * x128::size) == 0 && 1); k<<<1, b>>>(n); }"
     (site,) = sites(f"{PACKED} {f} int main() {{ f({n}, 64); }}")
     assert site.arguments == known
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if (n < 128) t = n;", {(128, 1, 1), (25, 1, 1)}),
+        ("if (n >= 128) t = 64; else t = n;", {(64, 1, 1), (25, 1, 1)}),
+        ("if (n > 4000) t = 512; else if (n > 128) t = 256;", {(128, 1, 1), (256, 1, 1), (512, 1, 1)}),
+        ("if (n < 128 && c) t = n;", {(128, 1, 1), (25, 1, 1)}),
+        ("if (n < limit()) t = n;", {(128, 1, 1), (25, 1, 1), (250, 1, 1), (8192, 1, 1)}),
+    ],
+)
+def test_a_branch_that_a_callers_values_do_not_take_makes_no_launch(branch: str, expected: set[Dim3]) -> None:
+    callers = "void f(int* p, bool c) { run(p, 25, c); run(p, 250, c); run(p, 8192, c); }"
+    body = f"int t = 128; {branch} k<<<(n + t - 1) / t, t>>>(p, n);"
+    assert blocks(f"void run(int* p, int n, bool c) {{ {body} }} {callers}") == expected

@@ -94,20 +94,29 @@ def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[st
         chain
         for chain in chains
         if chain
-        and chain[-1][1] < at <= host.braces.end(chain[0][0] - 1)
-        and any(constants.writes(names, *span) for span in chain)
+        and chain[-1].end < at <= host.braces.end(chain[0].begin - 1)
+        and any(constants.writes(names, branch.begin, branch.end) for branch in chain)
     ]
-    options = [_options(host, chain) for chain in concerning[-_MOST_BRANCHINGS:]]
+    options = [list(_options(host, chain)) for chain in concerning[-_MOST_BRANCHINGS:]]
     made = (functools.reduce(Taken.and_those, chosen, Taken()) for chosen in itertools.product(*options))
     return tuple(itertools.islice(made, _MOST_WORLDS))
 
 
-def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
-    """The bodies of ``if (…) {…} else if (…) {…} else {…}``, an empty one for what no branch takes.
+@frozen
+class _Branch:
+    """From the brace, or the character before a single statement, to the last character.
 
-    From the brace, or the character before a single statement, to the last character.
+    ``condition``: what is asked for it after those before it, and where; None: nothing.
     """
-    plain, found = host.plain, list[tuple[int, int]]()
+
+    begin: int
+    end: int
+    condition: tuple[str, int] | None = None
+
+
+def _branches(host: HostText, match: re.Match[str]) -> list[_Branch]:
+    """The bodies of ``if (…) {…} else if (…) {…} else {…}``, an empty one for what no branch takes."""
+    plain, found = host.plain, list[_Branch]()
     if host.follows("else", match.start()):
         return found
     opening = match.end() - 1
@@ -116,13 +125,13 @@ def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
         body = _body(host, closing + 1) if closing > 0 else None
         if body is None:
             return []
-        found.append(body)
+        found.append(_Branch(*body, (plain[opening + 1 : closing], opening)))
         following = _ELSE.match(plain, body[1] + 1)
         if following is None:
-            return [*found, (body[1], body[1])]
+            return [*found, _Branch(body[1], body[1])]
         if following[1] is None:
             last = _body(host, following.end())
-            return [*found, last] if last is not None else []
+            return [*found, _Branch(*last)] if last is not None else []
         opening = following.end() - 1
 
 
@@ -137,16 +146,19 @@ def _body(host: HostText, place: int) -> tuple[int, int] | None:
     return (first - 1, single.end() - 1) if single is not None else None
 
 
-def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
+def _options(host: HostText, chain: Sequence[_Branch]) -> Iterator[Taken]:
     """One for each branch that does not leave the function."""
-    return [
-        Taken(
-            frozenset({begin + (host.plain[begin] != "{")}),
-            tuple(other for other in chain if other != (begin, end)),
-        )
-        for begin, end in chain
-        if not _leaves(host, begin, end)
-    ]
+    failed: list[tuple[str, int]] = []
+    for branch in chain:
+        asked = tuple(failed)
+        if branch.condition is not None:
+            text, place = branch.condition
+            asked = (*asked, branch.condition)
+            failed.append((f"!({text})", place))
+        if not _leaves(host, branch.begin, branch.end):
+            braces = frozenset({branch.begin + (host.plain[branch.begin] != "{")})
+            skipped = tuple((other.begin, other.end) for other in chain if other is not branch)
+            yield Taken(braces, skipped, asked)
 
 
 def _leaves(host: HostText, begin: int, end: int) -> bool:
