@@ -8,7 +8,8 @@ import pytest
 
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
-from cuda_lsp.model import Dim3
+from cuda_lsp.model import Dim3, Verdict
+from cuda_lsp.static.analyze import check_text
 
 
 def sites(text: str) -> tuple[LaunchSite, ...]:
@@ -675,3 +676,21 @@ def test_a_branch_that_a_callers_values_do_not_take_makes_no_launch(branch: str,
     callers = "void f(int* p, bool c) { run(p, 25, c); run(p, 250, c); run(p, 8192, c); }"
     body = f"int t = 128; {branch} k<<<(n + t - 1) / t, t>>>(p, n);"
     assert blocks(f"void run(int* p, int n, bool c) {{ {body} }} {callers}") == expected
+
+
+@pytest.mark.parametrize("written", ["Traits<T, b, 2>", "ns::Traits<T, b, 2> "])
+def test_an_argument_of_a_template_with_arguments_of_its_own_is_one(written: str) -> None:
+    text = f"""
+namespace ns {{
+template <class T, bool b, int n> struct Traits {{ static __device__ bool is() {{ return b; }} }};
+}}
+using namespace ns;
+template <class T, class Of> __global__ void k(T* out) {{
+  if (Of::is()) out[threadIdx.x / PARTS] = threadIdx.x;
+}}
+template <class T, bool b> void run(T* out) {{ k<T, {written}><<<1, 96>>>(out); }}
+void go(int* out) {{ run<int, true>(out); }}
+"""
+    for parts, verdict in (("1", Verdict.RACE_FREE), ("2", Verdict.RACY)):
+        (report,) = check_text(Path("k.cu"), text.replace("PARTS", parts)).kernels
+        assert ([launch.block for launch in report.launches], report.verdict) == ([(96, 1, 1)], verdict)

@@ -23,7 +23,7 @@ from cuda_lsp.frontend.host.passed_types import known_type, may_be_together
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, whole_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds, RunningSum
@@ -495,7 +495,7 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
         return False
     if not kernel.template_arguments or not site.template_arguments:
         return True
-    written = [part.strip() for part in split_arguments(site.template_arguments)]
+    written = [part.strip() for part in whole_arguments(site.template_arguments)]
     if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
         return False  # another template of that name
     for text, actual in zip(written, kernel.template_arguments, strict=False):
