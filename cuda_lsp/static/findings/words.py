@@ -394,6 +394,8 @@ def _condition(
     condition: Condition, block: Dim3 | None = None, shown: Mapping[str, int] | None = None
 ) -> str:
     match condition:
+        case c.BeyondGrid(parameter, extent):
+            return f"`{parameter}` > `{extent.value}`"
         case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
             seen = "" if isinstance(other, str) else _beyond(sign, other, (shown or {}).get(parameter))
