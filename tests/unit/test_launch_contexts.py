@@ -694,3 +694,18 @@ void go(int* out) {{ run<int, true>(out); }}
     for parts, verdict in (("1", Verdict.RACE_FREE), ("2", Verdict.RACY)):
         (report,) = check_text(Path("k.cu"), text.replace("PARTS", parts)).kernels
         assert ([launch.block for launch in report.launches], report.verdict) == ([(96, 1, 1)], verdict)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("dim3 b(n); switch (b.x) { case 64: k<<<1, b>>>(p); break; }", {(64, 1, 1)}),
+        ("dim3 b(n, 4); if (b.x == 32) k<<<1, b>>>(p);", {(32, 4, 1)}),
+        ("dim3 b(8, n); if (32 == b.y && p) k<<<1, b>>>(p);", {(8, 32, 1)}),
+        ("dim3 b(n, m); if (b.x == 32) k<<<1, b>>>(p);", {None}),
+        ("dim3 b(n); if (b.x == 32) { b.x = m; k<<<1, b>>>(p); }", {None}),
+        ("dim3 b(n), c(m); if (c.x == 32) k<<<1, b>>>(p);", {None}),
+    ],
+)
+def test_an_extent_that_a_branch_is_for_is_known_in_it(body: str, expected: set[Dim3 | None]) -> None:
+    assert blocks(f"void f(int* p, int n, int m) {{ {body} }}") == expected

@@ -17,14 +17,16 @@ from attrs import frozen
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
+from cuda_lsp.model import Extents
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _ELSE = re.compile(r"\s?else\b(?:\s?(if\s?(?:constexpr\s?)?\())?")
 _SINGLE = re.compile(r"(?!(?:if|for|while|do|switch|try|else)\b)[^;{}]{1,400};")
 _LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
 _LEAVES = re.compile(r"\b(?:break|return|throw|continue|goto)\b|\b(?:exit|abort)\s?\(")
-_EQUAL = re.compile(r"\A([A-Za-z_]\w*)\s?==\s?([^=<>!&|?]{1,80})\Z")
-_EQUAL_TO = re.compile(r"\A(\w+)\s?==\s?([A-Za-z_]\w*)\Z")
+_EQUAL = re.compile(r"\A([A-Za-z_]\w*(?:\.[xyz])?)\s?==\s?([^=<>!&|?]{1,80})\Z")
+_EQUAL_TO = re.compile(r"\A(\w+)\s?==\s?([A-Za-z_]\w*(?:\.[xyz])?)\Z")
+_NAME = re.compile(r"\A[A-Za-z_]\w*(?:\.[xyz])?\Z")
 _FOR = re.compile(
     r"\A[^=;]*?\b(\w+)\s?=\s?([^;]{1,80});\s?(\w+)\s?([<>]=?|!=)\s?([^;]{1,80});\s?([^;]{1,80})\Z", re.S
 )
@@ -40,7 +42,7 @@ _MOST_ROUNDS = 200
 _MOST_VALUES = 12
 """Values of a loop's counter that count: launches are told by few."""
 
-Values = Mapping[Key, Sequence[int]]
+Values = Mapping[Key, Sequence[int | Extents]]
 
 
 @frozen
@@ -72,12 +74,24 @@ _HOLDS: Mapping[str, Callable[[int, int], bool]] = {
 
 def values_at(host: HostText, constants: HostConstants, at: int) -> Values:
     """The values that names can have at a place, each by what tells its value there."""
-    found: dict[Key, Sequence[int]] = {}
-    for name, place, values in _told(host, constants, at):
+    found: dict[Key, Sequence[int | Extents]] = {}
+    for told, place, values in _told(host, constants, at):
+        name, _, axis = told.partition(".")
         key = constants.key(name, at)
         if key is not None and key == constants.key(name, place) and key not in found:
-            found[key] = values
+            found[key] = _as_extents(constants.known_extents(name, at), axis, values) if axis else values
     return found
+
+
+def _as_extents(known: Extents, axis: str, values: Iterable[int]) -> Sequence[Extents]:
+    """A ``dim3`` of which one extent is told: its others are what they are."""
+    x, y, z = known
+    made: dict[str, Callable[[int], Extents]] = {
+        "x": lambda n: (n, y, z),
+        "y": lambda n: (x, n, z),
+        "z": lambda n: (x, y, n),
+    }
+    return [made[axis](value) for value in values]
 
 
 def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[str]) -> Sequence[Taken]:
@@ -187,7 +201,7 @@ def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[s
         elif header is not None and header[0] == "switch":
             name = plain[header[1] + 1 : header[2]].strip()
             values = _cases(host, constants, brace, inside)
-            if name.isidentifier() and values:
+            if _NAME.match(name) and values:
                 yield name, header[1], values
         inside, brace = brace, braces.begin(brace - 1)
 
@@ -200,7 +214,7 @@ def _compared(
         match, turned = _EQUAL.match(part), _EQUAL_TO.match(part)
         pairs = [(m[i], m[3 - i]) for m, i in ((match, 1), (turned, 2)) if m is not None]
         for name, other in pairs:
-            value = constants.integer(other, begin) if name.isidentifier() else None
+            value = constants.integer(other, begin) if _NAME.match(name) else None
             if value is not None:
                 yield name, begin, (value,)
 
