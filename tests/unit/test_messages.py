@@ -156,3 +156,11 @@ def test_the_numbers_of_an_example_stay_whole() -> None:
     story = "WAW race on same[0]: thread (0,2) and thread 0 both write it"
     told = words.fitted(f"{story}, when for example {values}", [])
     assert told.endswith("`all.data[1]` == 1.25 and 4 more")
+
+
+def test_more_is_said_once() -> None:
+    story = f"WAW race on every_one_of_the_rows[0]: {TWO} (the same value)"
+    told = words.fitted(
+        f"{story}, when for example `rows[0]` == 9 and 1 more and the condition on line 7 is true", []
+    )
+    assert told.endswith("`rows[0]` == 9 and more")

@@ -251,6 +251,8 @@ def _with_fewer_conditions(message: str) -> str:
     conditions = told.split(" and ")
     while len(message) > LONGEST and len(conditions) > 1 and told[-1:] != ")":
         conditions.pop()
+        while len(conditions) > 1 and conditions[-1].endswith(" more"):
+            conditions.pop()
         message = f"{story}{when}{' and '.join(conditions)} and more"
     return message
 
