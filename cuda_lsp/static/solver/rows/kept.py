@@ -22,7 +22,8 @@ def only_in_short_rows(p: Problem, facts: Term, query: Query, arguments: Mapping
 
     For these arguments, of which the question is linear, nor for any that are positive.
     """
-    within = t.and_(*_within(p, facts, query.where.free))
+    said = t.and_(facts, p.guards, *query.stated(p))
+    within = t.and_(*_within(p, said, query.where.free))
     if within is t.TRUE:
         return False
     formula = query.complete(t.and_(facts, p.formula, within), p)
@@ -33,18 +34,19 @@ def only_in_short_rows(p: Problem, facts: Term, query: Query, arguments: Mapping
     return not query.satisfiable(t.and_(formula, *(t.le(t.ONE, x) for x in parameters)))
 
 
-def _within(p: Problem, facts: Term, free: Mapping[str, Var]) -> Iterator[Term]:
+def _within(p: Problem, said: Term, free: Mapping[str, Var]) -> Iterator[Term]:
     """That the columns of plain rows are columns, of each parameter that tells how long these are.
 
-    Not of one that the source compares with something, which says how long they are.
+    Not of one of which the source says more than that it exists.
     """
-    said = [set(t.subterms(c)) for c in t.conjuncts(t.and_(facts, p.guards))]
-    said = [parts for parts in said if sum(x.op is Op.SYMBOL for x in parts) > 1]
+    conditions = list(t.conjuncts(said))
     for offset in p.offsets:
         named = {x for m in t.monomials(offset) if division.varies(m) for x in m}
         for pitch in (x for x in named if x.op is Op.SYMBOL and x.args[0] in free):
             row, column = division.divide(offset, pitch)
             plain = all(len(m) <= 1 for x in (row, column) for m in t.monomials(x))
             counted = any(map(division.varies, t.monomials(column))) and not of_one_index(row, column)
-            if plain and counted and not any(pitch in parts for parts in said):
+            exists = (t.le(t.ZERO, pitch), t.le(t.ONE, pitch))
+            about = (c for c in conditions if c not in exists and pitch in t.subterms(c))
+            if plain and counted and next(about, None) is None:
                 yield t.and_(t.le(t.ZERO, column), t.lt(column, pitch))
