@@ -44,3 +44,16 @@ def test_the_default_block_has_planes_for_a_kernel_that_numbers_them(rows: str, 
     text = f"__global__ void k(int* a, int n) {{ a[(threadIdx.z * n + {rows}) * n + threadIdx.x] = 1; }}"
     (found,) = check_text(Path("k.cu"), text).kernels
     assert found.launches[0].block == block
+
+
+def test_planes_of_the_grid_are_as_good_with_one_in_a_block() -> None:
+    text = """__global__ void k(const float* in, float* out, int w, int h) {
+  __shared__ float s[16][16];
+  int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+  int z = blockIdx.z * blockDim.z + threadIdx.z;
+  s[threadIdx.y][threadIdx.x] = in[y * w + x];
+  __syncthreads();
+  if (x < w && y < h) out[(z * h + y) * w + x] = s[threadIdx.y][threadIdx.x ^ 1];
+}"""
+    (found,) = check_text(Path("k.cu"), text).kernels
+    assert (found.launches[0].block, found.verdict) == ((16, 16, 1), Verdict.RACE_FREE)

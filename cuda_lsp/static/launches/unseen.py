@@ -16,7 +16,7 @@ from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.alternatives import alternatives
-from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES, axes_of
+from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES, axes_of, has_planes
 
 _COORDINATES = frozenset({*THREAD_AXES, *BLOCK_AXES, ir.Axis.LANE})
 Places = Collection[SourceRange]
@@ -45,7 +45,7 @@ def unseen_writes(
 
 def _without_a_coordinate(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
     """A coordinate that the kernel asks for is 0 for all threads of the assumed block."""
-    axes = axes_of(kernel)
+    axes = axes_of(kernel) - (set[ir.Axis]() if has_planes(kernel) else {ir.Axis.TID_Z})
     flat = [axis for n, axis in zip(launch.block, THREAD_AXES, strict=True) if n == 1 and axis in axes]
     blocks = f"in blocks of ({', '.join(map(str, launch.block))}), which are only assumed"
     return tuple(f"{axis.value} is 0 {blocks}; {TELL_THE_LAUNCH}" for axis in flat)
