@@ -139,6 +139,11 @@ TWO = "thread 0 of block (1,3) and thread (2,3) of block (0,2) both write it"
             " and `lengths.width` > 1 (here 4) and more",
         ),
         (
+            "possible WAW race on all_the_memory; whether two threads meet depends on the arguments",
+            " `first_of_the_sizes` and `second_of_the_sizes` and the contents of `what_is_left`",
+            " `first_of_the_sizes` and others and the contents of `what_is_left`",
+        ),
+        (
             f"WAW race on where_each_row_comes_from[0]: {TWO}",
             " (depends on whether `where_each_of_the_rows_goes_to_in_the_end` holds a number twice)",
             " holds a number twice)",

@@ -37,6 +37,7 @@ _LAST = (
     (re.compile(r"thread \S+ of block \S+ (\w+(?: it)?) (?:while|and) thread \S+ of block \S+ (\w+)"),
      r"a thread of one block \1 and one of another \2"),
     (re.compile(r"(`[^`]+`)(?:(?:,| and) `[^`]+`)+ (?=(?:hold|take)s? )"), r"\1 and others "),
+    (re.compile(r"(the arguments `[^`]+`)(?: and `[^`]+`)+"), r"\1 and others"),
 )  # fmt: skip
 """What is told beside a doubt, and in fewer words, where a message would be cut off otherwise."""
 _LONG_NAME = re.compile(r"(?<= race on )[^\s\[:;]{25,}|(?<=`)[^`]{25,}(?=`)")
