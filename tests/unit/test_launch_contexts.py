@@ -709,3 +709,14 @@ void go(int* out) {{ run<int, true>(out); }}
 )
 def test_an_extent_that_a_branch_is_for_is_known_in_it(body: str, expected: set[Dim3 | None]) -> None:
     assert blocks(f"void f(int* p, int n, int m) {{ {body} }}") == expected
+
+
+def test_launches_are_of_instances_with_the_same_arguments_of_arguments() -> None:
+    text = """
+template <bool b, unsigned char n> struct Traits { static __device__ bool is() { return b; } };
+template <class T, class Of> __global__ void k(T* out) { out[threadIdx.x] = Of::is() * threadIdx.x; }
+template <class T, bool b> void run(T* out) { k<T, Traits<b, 2>><<<1, b ? 64 : 128>>>(out); }
+void go(int* out) { run<int, true>(out); run<int, false>(out); }
+"""
+    found = {k.name: [launch.block for launch in k.launches] for k in check_text(Path("k.cu"), text).kernels}
+    assert sorted(found.values()) == [[(64, 1, 1)], [(128, 1, 1)]]

@@ -498,14 +498,23 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
     written = [part.strip() for part in whole_arguments(site.template_arguments)]
     if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
         return False  # another template of that name
-    for text, actual in zip(written, kernel.template_arguments, strict=False):
-        types = known_type(text), known_type(actual)
-        if None not in types and types[0] != types[1]:
-            return False
-        literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
-        if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
-            return False
-    return True
+    return all(map(_agree, written, kernel.template_arguments))
+
+
+def _agree(text: str, actual: str) -> bool:
+    """Whether a template argument, as a launch writes it, may be what an instantiation has."""
+    types = known_type(text), known_type(actual)
+    if None not in types and types[0] != types[1]:
+        return False
+    number, own = _TRUTH.get(text, text), _TRUTH.get(actual, actual)
+    literal = number.isdigit() and not own.startswith("'")  # numbers of one byte are told as characters
+    if (literal or text in _LITERAL_TYPES) and number != own:
+        return False
+    (name, _, inner), (other, _, its) = text.partition("<"), actual.partition("<")
+    if not inner or not its or name.rpartition("::")[2].strip() != other.rpartition("::")[2].strip():
+        return True
+    parts = (whole_arguments(listed.rpartition(">")[0]) for listed in (inner, its))
+    return all(map(_agree, *([part.strip() for part in listed] for listed in parts)))
 
 
 def _substituted(text: str, named: Mapping[str, str]) -> str:
