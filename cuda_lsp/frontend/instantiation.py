@@ -249,8 +249,8 @@ class _Requests:
         return tuple(asked)
 
     def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
-        """Guess number ``attempt`` (from 0); none: that one says nothing."""
-        return self._asked(template, self._parameters(template, attempt))
+        """Guess number ``attempt`` (from 0), the first with its defaults; none: that one says nothing."""
+        return self._asked(template, self._parameters(template, attempt), with_defaults=attempt == 0)
 
     def with_classes(self, template: KernelSource) -> tuple[tuple[str, ...], ...]:
         """The guesses with classes of the unit, of which there are none for most templates."""
@@ -259,9 +259,17 @@ class _Requests:
         )
 
     def _asked(
-        self, template: KernelSource, parameters: Sequence[TemplateParameter] | None
+        self,
+        template: KernelSource,
+        parameters: Sequence[TemplateParameter] | None,
+        *,
+        with_defaults: bool = False,
     ) -> tuple[str, ...]:
-        if parameters is None or any(not parameter.guess for parameter in parameters):
+        if parameters is None:
+            return ()
+        while with_defaults and len(parameters) > 1 and parameters[-1].has_default and parameters[-1].guess:
+            parameters = parameters[:-1]
+        if any(not parameter.guess for parameter in parameters):
             return ()
         return (self._named(template, ", ".join(parameter.guess for parameter in parameters)),)
 

@@ -5,7 +5,7 @@ such a parameter (calls it with so many arguments, names members of it, passes i
 does) is compared with the classes that the unit declares. Of one that nothing is done with but to choose
 among specialisations (``Apply<Op>::of(x)``), it is what these are for. A class that holds pointers, or is
 passed some that it may write to, counts only where the kernel's own file names it: what one writes is its
-own affair.
+own affair. Nor is what is called for what it does (``f(i, j);``) one that only computes something.
 """
 
 from __future__ import annotations
@@ -36,21 +36,27 @@ _SAY_NOTHING = frozenset({"type", "value", "value_type"})
 """Members that classes of all kinds have."""
 _ANY = -1
 _MOST_PASSED_ON = 3
+_WINDOW = 200  # characters before a call that say whether it is a statement
 MOST_CANDIDATES = 4
 
 
 @frozen
 class Wanted:
-    """What a text asks of a type: ``members`` by name, numbers of arguments that objects are called with."""
+    """What a text asks of a type: ``members`` by name, numbers of arguments that objects are called with.
+
+    ``acts``: it is called for what it does, as nobody looks at what it returns.
+    """
 
     members: frozenset[str] = frozenset()
     calls: frozenset[int] = frozenset()
+    acts: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.members or self.calls)
 
     def __or__(self, other: Wanted) -> Wanted:
-        return Wanted(self.members | other.members, self.calls | other.calls)
+        acts = self.acts or other.acts
+        return Wanted(self.members | other.members, self.calls | other.calls, acts)
 
 
 @frozen
@@ -127,6 +133,7 @@ class StandIns:
     def _classes_for(self, template: RawCursor, parameter: Parameter) -> list[_Class]:
         wanted = self._wanted(template, parameter, _MOST_PASSED_ON)
         fit = [each for each in self._every().values() if each.has(wanted)] if wanted else []
+        fit = [each for each in fit if not wanted.acts or self._acts(each, wanted)]
         words = frozenset(re.findall(rb"[A-Za-z_]\w*", self._own_text)) if fit else frozenset[bytes]()
         here = [each for each in fit if each.name.rpartition("::")[2].encode() in words]
         return here + [each for each in fit if each not in here and self._only_computes(each, wanted)]
@@ -251,6 +258,12 @@ class StandIns:
         needed = sum("=" not in text for text in texts)
         return set(range(needed, len(texts) + 1))
 
+    def _acts(self, each: _Class, wanted: Wanted) -> bool:
+        """Whether it is called for what it does: it returns nothing, and may write somewhere."""
+        calls = (f for f in each.functions if self._ast.spelling(f) == _CALL)
+        returns = any(not self._type(f).startswith("void (") for f in calls)
+        return not returns and not self._only_computes(each, wanted)
+
     def _only_computes(self, each: _Class, wanted: Wanted) -> bool:
         """Whether what is called of it can write to nothing but what it returns."""
         kinds = [self._kind(f) for f in each.fields]
@@ -308,12 +321,15 @@ def asked_of(text: str, parameter: Parameter, objects: Set[str]) -> Wanted:
     )
     members = {m[1] for m in re.finditer(rf"{type}::\s*(?:template\s+)?(\w+)", text)}
     called = [m.end() for m in re.finditer(rf"{type}(?:\(\s*\)|{{\s*}})\s*\(", text)]
+    acts = False
     for name in objects:
         element = rf"(?<![\w.>]){re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)?"
         members |= {m[1] for m in re.finditer(rf"{element}(?:\.|->)\s*(?:template\s+)?(\w+)", text)}
-        called += [m.end() for m in re.finditer(rf"{element}\(", text) if not _declares(text, m.start())]
+        own = [m for m in re.finditer(rf"{element}\(", text) if not _declares(text, m.start())]
+        called += [m.end() for m in own]
+        acts = acts or any(_is_statement(text, m.start(), m.end()) for m in own)
     calls = {len(_arguments(text, place)) for place in called}
-    return Wanted(frozenset(members - _SAY_NOTHING), frozenset(calls))
+    return Wanted(frozenset(members - _SAY_NOTHING), frozenset(calls), acts)
 
 
 def passed_on(text: str, parameter: Parameter, objects: Set[str]) -> Iterator[tuple[str, int, bool]]:
@@ -335,11 +351,29 @@ def _declares(text: str, place: int) -> bool:
     )
 
 
-def _arguments(text: str, place: int, brackets: str = "()") -> list[str]:
-    """What stands in the brackets that open before ``place``."""
+def _is_statement(text: str, start: int, place: int) -> bool:
+    """Whether a call from ``start``, whose arguments begin at ``place``, is a statement by itself."""
+    end = _closing(text, place)
+    if end is None or text[end : end + _WINDOW].lstrip()[:1] != ";":
+        return False
+    before = text[max(0, start - _WINDOW) : start].rstrip()
+    begin = max(before.rfind(mark) for mark in ";{}") + 1
+    head = before[begin:].lstrip()
+    headed = head.endswith(")") and (head.startswith(("if", "while")) or head.count(")") > head.count("("))
+    return not head or headed or head in ("else", "do")
+
+
+def _closing(text: str, place: int, brackets: str = "()") -> int | None:
+    """Behind the bracket that closes the one that opens before ``place``; None: a statement ends first."""
     depth, end = 1, place
     while end < len(text) and depth and text[end] not in ";{":
         depth += (text[end] == brackets[0]) - (text[end] == brackets[1])
         end += 1
-    inside = text[place : end - 1]
-    return [part for part in whole_arguments(inside) if part.strip()] if not depth else []
+    return None if depth else end
+
+
+def _arguments(text: str, place: int, brackets: str = "()") -> list[str]:
+    """What stands in the brackets that open before ``place``."""
+    end = _closing(text, place, brackets)
+    inside = whole_arguments(text[place : end - 1]) if end is not None else ()
+    return [part for part in inside if part.strip()]

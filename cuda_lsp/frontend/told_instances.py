@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.launch_site import LaunchSite
-from cuda_lsp.frontend.host.text import split_arguments
+from cuda_lsp.frontend.host.text import whole_arguments
 
 _NUMBER = re.compile(r"\A-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\Z|\A(?:true|false)\Z")
 _BUILT_IN = re.compile(
@@ -44,7 +44,7 @@ def told(
     """
     found: dict[str, bool] = {}
     for site in sites:
-        written = [part.strip() for part in split_arguments(site.template_arguments or "")]
+        written = [part.strip() for part in whole_arguments(site.template_arguments or "")]
         usable = [_usable(p, w, text) for p, w in zip(parameters, written, strict=False)]
         if any(usable) and len(written) <= len(parameters):
             made = ", ".join(_arguments(parameters, written, usable))

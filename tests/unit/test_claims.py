@@ -357,3 +357,28 @@ template <int N> void f(int* p) {{ dim3 block(N, N, N); k<N><<<1, block>>>(p); }
 """
     found = {f.code for f in check_text(Path("k.cu"), text).findings}
     assert (Code.LAUNCH_LIMIT in found) is told
+
+
+PIECES = """__global__ void k(const int* in, int* out, int n) {
+  __shared__ int s[1024];
+  for (int j = 0; j < 4; j++) if (blockIdx.x * 1024 + j * 256 + threadIdx.x < n)
+    s[j * 256 + threadIdx.x] = in[blockIdx.x * 1024 + j * 256 + threadIdx.x];
+  __syncthreads();
+  int sum = 0;
+  for (int j = 0; j < 4; j++) sum += s[4 * threadIdx.x + j];
+  __syncthreads();
+  for (int j = 0; j < 4; j++) s[4 * threadIdx.x + j] = sum;
+  BARRIER
+  for (int j = 0; j < 4; j++) if (blockIdx.x * 1024 + j * 256 + threadIdx.x < n)
+    out[blockIdx.x * 1024 + j * 256 + threadIdx.x] = s[j * 256 + threadIdx.x];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "verdict"), [("__syncthreads();", Verdict.RACE_FREE), ("", Verdict.RACY)]
+)
+def test_a_block_that_leaves_an_array_of_which_threads_take_several_elements_is_not_meant(
+    barrier: str, verdict: Verdict
+) -> None:
+    (report,) = check_text(Path("k.cu"), PIECES.replace("BARRIER", barrier)).kernels
+    assert (report.verdict, {launch.block for launch in report.launches}) == (verdict, {(256, 1, 1)})

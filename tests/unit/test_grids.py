@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.frontend.host.launches import find_launches
-from cuda_lsp.model import Status, Verdict
+from cuda_lsp.model import Code, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 KERNEL = """__global__ void masks(int n, const float *boxes, unsigned long long *mask) {
@@ -199,3 +199,27 @@ def test_names_for_integers_are_integers(type: str, told: tuple[int | None, ...]
     body = "Index each = 64, all = 4 * each; Index more = all / each; k<<<dim3(more, 1), 64>>>(a);"
     host = f"void f(float *a) {{ {body} }}"
     assert axes(f"{type}\n{host}") == told
+
+
+ROUNDS = """
+__global__ void k(float* out, const float* in, int rows, int width) {
+  __shared__ float most[32];
+  for (int row = blockIdx.START; row < rows; row += gridDim.START) {
+    most[threadIdx.x] = in[row * width + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) out[row] = most[0] + most[31];
+    BARRIER
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("axis", "grid"), [("x", "m"), ("y", "dim3(1, m)")])
+def test_what_takes_a_second_round_takes_more_than_there_are_blocks(axis: str, grid: str) -> None:
+    launch = f"void f(float* o, const float* i, int n, int w, int m) {{ k<<<{grid}, 32>>>(o, i, n, w); }}"
+    text = ROUNDS.replace("START", axis) + launch
+    report = check_text(Path("k.cu"), text.replace("BARRIER", ""))
+    found = [finding for finding in report.findings if finding.code is Code.SHARED_RACE]
+    assert {finding.condition for finding in found} == {f"`rows` > `gridDim.{axis}`"}
+    (kernel,) = check_text(Path("k.cu"), text.replace("BARRIER", "__syncthreads();")).kernels
+    assert kernel.verdict is Verdict.RACE_FREE

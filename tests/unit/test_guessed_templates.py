@@ -142,3 +142,22 @@ template <class T> void go(T* a, T* b, int n) {{ set<T, true><<<1, 256>>>(a, b, 
 """
     _, kernel = check_text(Path("k.cu"), text).kernels
     assert kernel.verdict is verdict
+
+
+@pytest.mark.parametrize(("barrier", "verdict"), [("__syncthreads();", "race-free"), ("", "racy")])
+def test_parameters_that_have_defaults_are_what_these_say(barrier: str, verdict: str) -> None:
+    text = """
+template <class T, int TILE = 128, class Out = unsigned short, class By = T>
+__global__ void k(const T* in, int n, Out* out, By by) {
+  __shared__ T s[TILE];
+  int i = blockIdx.x * TILE + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] * by : 0;
+  BARRIER
+  if (i < n) out[i] = s[threadIdx.x] - (threadIdx.x ? s[threadIdx.x - 1] : 0);
+}
+template <class T> void run(const T* in, int n, unsigned short* out, T by) {
+  k<T><<<(n + 127) / 128, 128>>>(in, n, out, by);
+}"""
+    text = text.replace("BARRIER", barrier)
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert (kernel.name, kernel.verdict.value) == ("k<float, 128, unsigned short, float>", verdict)

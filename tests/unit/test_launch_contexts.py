@@ -8,7 +8,8 @@ import pytest
 
 from cuda_lsp.frontend.host.launch_site import LaunchSite
 from cuda_lsp.frontend.host.launches import find_launches
-from cuda_lsp.model import Dim3
+from cuda_lsp.model import Dim3, Verdict
+from cuda_lsp.static.analyze import check_text
 
 
 def sites(text: str) -> tuple[LaunchSite, ...]:
@@ -659,3 +660,63 @@ def test_an_assertion_about_a_member_leaves_launches_out(n: int, known: dict[int
     f = "void f(int n, int b) { assert(n % (32 * x128::size) == 0 && 1); k<<<1, b>>>(n); }"
     (site,) = sites(f"{PACKED} {f} int main() {{ f({n}, 64); }}")
     assert site.arguments == known
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if (n < 128) t = n;", {(128, 1, 1), (25, 1, 1)}),
+        ("if (n >= 128) t = 64; else t = n;", {(64, 1, 1), (25, 1, 1)}),
+        ("if (n > 4000) t = 512; else if (n > 128) t = 256;", {(128, 1, 1), (256, 1, 1), (512, 1, 1)}),
+        ("if (n < 128 && c) t = n;", {(128, 1, 1), (25, 1, 1)}),
+        ("if (n < limit()) t = n;", {(128, 1, 1), (25, 1, 1), (250, 1, 1), (8192, 1, 1)}),
+    ],
+)
+def test_a_branch_that_a_callers_values_do_not_take_makes_no_launch(branch: str, expected: set[Dim3]) -> None:
+    callers = "void f(int* p, bool c) { run(p, 25, c); run(p, 250, c); run(p, 8192, c); }"
+    body = f"int t = 128; {branch} k<<<(n + t - 1) / t, t>>>(p, n);"
+    assert blocks(f"void run(int* p, int n, bool c) {{ {body} }} {callers}") == expected
+
+
+@pytest.mark.parametrize("written", ["Traits<T, b, 2>", "ns::Traits<T, b, 2> "])
+def test_an_argument_of_a_template_with_arguments_of_its_own_is_one(written: str) -> None:
+    text = f"""
+namespace ns {{
+template <class T, bool b, int n> struct Traits {{ static __device__ bool is() {{ return b; }} }};
+}}
+using namespace ns;
+template <class T, class Of> __global__ void k(T* out) {{
+  if (Of::is()) out[threadIdx.x / PARTS] = threadIdx.x;
+}}
+template <class T, bool b> void run(T* out) {{ k<T, {written}><<<1, 96>>>(out); }}
+void go(int* out) {{ run<int, true>(out); }}
+"""
+    for parts, verdict in (("1", Verdict.RACE_FREE), ("2", Verdict.RACY)):
+        (report,) = check_text(Path("k.cu"), text.replace("PARTS", parts)).kernels
+        assert ([launch.block for launch in report.launches], report.verdict) == ([(96, 1, 1)], verdict)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("dim3 b(n); switch (b.x) { case 64: k<<<1, b>>>(p); break; }", {(64, 1, 1)}),
+        ("dim3 b(n, 4); if (b.x == 32) k<<<1, b>>>(p);", {(32, 4, 1)}),
+        ("dim3 b(8, n); if (32 == b.y && p) k<<<1, b>>>(p);", {(8, 32, 1)}),
+        ("dim3 b(n, m); if (b.x == 32) k<<<1, b>>>(p);", {None}),
+        ("dim3 b(n); if (b.x == 32) { b.x = m; k<<<1, b>>>(p); }", {None}),
+        ("dim3 b(n), c(m); if (c.x == 32) k<<<1, b>>>(p);", {None}),
+    ],
+)
+def test_an_extent_that_a_branch_is_for_is_known_in_it(body: str, expected: set[Dim3 | None]) -> None:
+    assert blocks(f"void f(int* p, int n, int m) {{ {body} }}") == expected
+
+
+def test_launches_are_of_instances_with_the_same_arguments_of_arguments() -> None:
+    text = """
+template <bool b, unsigned char n> struct Traits { static __device__ bool is() { return b; } };
+template <class T, class Of> __global__ void k(T* out) { out[threadIdx.x] = Of::is() * threadIdx.x; }
+template <class T, bool b> void run(T* out) { k<T, Traits<b, 2>><<<1, b ? 64 : 128>>>(out); }
+void go(int* out) { run<int, true>(out); run<int, false>(out); }
+"""
+    found = {k.name: [launch.block for launch in k.launches] for k in check_text(Path("k.cu"), text).kernels}
+    assert sorted(found.values()) == [[(64, 1, 1)], [(128, 1, 1)]]

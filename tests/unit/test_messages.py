@@ -113,3 +113,59 @@ def test_what_is_missing_is_told_rather_than_all_values_of_an_example() -> None:
     )
     assert "; no barrier between rounds (for example when count = 256" in told
     assert told.endswith("more)") and len(told) <= words.LONGEST
+
+
+TWO = "thread 0 of block (1,3) and thread (2,3) of block (0,2) both write it"
+
+
+@pytest.mark.parametrize(
+    ("story", "needed", "told"),
+    [
+        (
+            f"WAW race on outputs[64]: {TWO}",
+            ", when for example `sizes.second` == 64 (depends on the template arguments: blocks of 16x16 are"
+            " assumed)",
+            f"{TWO} (depends on the template arguments: ",
+        ),
+        (
+            f"WAW race on coefficients[10]: {TWO} (the same value)",
+            ", when `boundary` and `is_elastic` and `all_the_indices` hold certain values",
+            "threads of two blocks both write it (the same value), when ",
+        ),
+        (
+            "WAW race on lengths.of_all_sequences[0]: thread 1 and thread 0 both write it",
+            ", when `lengths.size` > 0 (here 3) and `lengths.width` > 1 (here 4) and the condition on line 7"
+            " is true",
+            " and `lengths.width` > 1 (here 4) and more",
+        ),
+        (
+            "possible WAW race on all_the_memory; whether two threads meet depends on the arguments",
+            " `first_of_the_sizes` and `second_of_the_sizes` and the contents of `what_is_left`",
+            " `first_of_the_sizes` and others and the contents of `what_is_left`",
+        ),
+        (
+            f"WAW race on where_each_row_comes_from[0]: {TWO}",
+            " (depends on whether `where_each_of_the_rows_goes_to_in_the_end` holds a number twice)",
+            " holds a number twice)",
+        ),
+    ],
+)
+def test_what_is_too_long_is_told_in_fewer_words_and_not_cut_off(story: str, needed: str, told: str) -> None:
+    short = words.fitted(story + needed, [])
+    assert len(story + needed) > words.LONGEST >= len(short)
+    assert told in short and not short.endswith("…")
+
+
+def test_the_numbers_of_an_example_stay_whole() -> None:
+    values = " and ".join(f"`all.data[{i}]` == {i}.25" for i in range(6))
+    story = "WAW race on same[0]: thread (0,2) and thread 0 both write it"
+    told = words.fitted(f"{story}, when for example {values}", [])
+    assert told.endswith("`all.data[1]` == 1.25 and 4 more")
+
+
+def test_more_is_said_once() -> None:
+    story = f"WAW race on every_one_of_the_rows[0]: {TWO} (the same value)"
+    told = words.fitted(
+        f"{story}, when for example `rows[0]` == 9 and 1 more and the condition on line 7 is true", []
+    )
+    assert told.endswith("`rows[0]` == 9 and more")

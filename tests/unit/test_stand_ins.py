@@ -136,3 +136,28 @@ def test_a_guess_counts_as_wrong_where_a_called_function_does_not_compile(
 def test_what_no_argument_mends_stays_undecided() -> None:
     report = checked(CALLED.replace("SLOT", "unheard_of(key)").replace("PLACE", "i"))
     assert [(k.name, k.verdict) for k in report.kernels] == [("k<float>", Verdict.UNDECIDED)]
+
+
+ACTING = """
+struct Less { __device__ bool operator()(int a, int b) const { return a < b; } };
+struct Nothing { __device__ void operator()(int a, int b) const {} };
+struct Mark { int* at; __device__ void operator()(int a, int b) const { at[PLACE] = b; } };
+"""
+
+
+@pytest.mark.parametrize("call", ["f(blockIdx.x, j);", "if (j % 2) f(blockIdx.x, j);", "{ f(0, j); }"])
+def test_what_is_called_for_what_it_does_is_nothing_that_only_computes(call: str) -> None:
+    kernel = f"""
+template <class F> __global__ void k(const int* first, F f) {{
+  for (int j = first[blockIdx.x] + threadIdx.x; j < first[blockIdx.x + 1]; j += 32) {call}
+}}"""
+    (found,) = checked(kernel, ACTING.partition("struct Mark")[0]).kernels
+    assert found.verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(("place", "verdict"), [("b", Verdict.RACE_FREE), ("b / 2", Verdict.RACY)])
+def test_what_writes_may_be_called_for_it(place: str, verdict: Verdict) -> None:
+    kernel = """
+template <class F> __global__ void k(F f) { int i = blockIdx.x * blockDim.x + threadIdx.x; f(0, i); }"""
+    (found,) = checked(kernel, ACTING.replace("PLACE", place)).kernels
+    assert (found.name, found.verdict) == ("k<Mark>", verdict)

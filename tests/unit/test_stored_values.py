@@ -411,3 +411,13 @@ def test_integers_that_lanes_exchange_are_of_one_value_too(exchange: str, alike:
     (store,) = (f for f in report.findings if f.kind is not None)
     assert store.same_value is alike
     assert store.effective_severity is (Severity.INFORMATION if alike else Severity.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("stored", "same"), [("~0ull", True), ("1ull << 63", True), ("~0ull - threadIdx.x", False)]
+)
+def test_numbers_of_64_bits_without_a_sign_are_compared_like_others(stored: str, same: bool) -> None:
+    text = f"__global__ void k(unsigned long long* out) {{ out[threadIdx.x / 2] = {stored}; }}"
+    report = check_text(Path("k.cu"), f"{text} void f(unsigned long long* o) {{ k<<<1, 64>>>(o); }}")
+    assert not report.errors
+    assert {found.same_value for found in report.findings if found.kind} == {same}

@@ -40,7 +40,7 @@ def test_launches_tell_the_instances(host: str, instances: set[str]) -> None:
 
 
 def test_where_nothing_is_told_a_guess_stands() -> None:
-    assert names(_KERNEL + "void f(Tensor t) { k<T, M><<<1, 64>>>(t.p()); }") == {"k<float, 16, true>"}
+    assert names(_KERNEL + "void f(Tensor t) { k<T, M><<<1, 64>>>(t.p()); }") == {"k<float, 16, false>"}
 
 
 @pytest.mark.parametrize(

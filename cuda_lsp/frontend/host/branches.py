@@ -17,14 +17,16 @@ from attrs import frozen
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
 from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
+from cuda_lsp.model import Extents
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _ELSE = re.compile(r"\s?else\b(?:\s?(if\s?(?:constexpr\s?)?\())?")
 _SINGLE = re.compile(r"(?!(?:if|for|while|do|switch|try|else)\b)[^;{}]{1,400};")
 _LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
 _LEAVES = re.compile(r"\b(?:break|return|throw|continue|goto)\b|\b(?:exit|abort)\s?\(")
-_EQUAL = re.compile(r"\A([A-Za-z_]\w*)\s?==\s?([^=<>!&|?]{1,80})\Z")
-_EQUAL_TO = re.compile(r"\A(\w+)\s?==\s?([A-Za-z_]\w*)\Z")
+_EQUAL = re.compile(r"\A([A-Za-z_]\w*(?:\.[xyz])?)\s?==\s?([^=<>!&|?]{1,80})\Z")
+_EQUAL_TO = re.compile(r"\A(\w+)\s?==\s?([A-Za-z_]\w*(?:\.[xyz])?)\Z")
+_NAME = re.compile(r"\A[A-Za-z_]\w*(?:\.[xyz])?\Z")
 _FOR = re.compile(
     r"\A[^=;]*?\b(\w+)\s?=\s?([^;]{1,80});\s?(\w+)\s?([<>]=?|!=)\s?([^;]{1,80});\s?([^;]{1,80})\Z", re.S
 )
@@ -40,7 +42,7 @@ _MOST_ROUNDS = 200
 _MOST_VALUES = 12
 """Values of a loop's counter that count: launches are told by few."""
 
-Values = Mapping[Key, Sequence[int]]
+Values = Mapping[Key, Sequence[int | Extents]]
 
 
 @frozen
@@ -72,12 +74,24 @@ _HOLDS: Mapping[str, Callable[[int, int], bool]] = {
 
 def values_at(host: HostText, constants: HostConstants, at: int) -> Values:
     """The values that names can have at a place, each by what tells its value there."""
-    found: dict[Key, Sequence[int]] = {}
-    for name, place, values in _told(host, constants, at):
+    found: dict[Key, Sequence[int | Extents]] = {}
+    for told, place, values in _told(host, constants, at):
+        name, _, axis = told.partition(".")
         key = constants.key(name, at)
         if key is not None and key == constants.key(name, place) and key not in found:
-            found[key] = values
+            found[key] = _as_extents(constants.known_extents(name, at), axis, values) if axis else values
     return found
+
+
+def _as_extents(known: Extents, axis: str, values: Iterable[int]) -> Sequence[Extents]:
+    """A ``dim3`` of which one extent is told: its others are what they are."""
+    x, y, z = known
+    made: dict[str, Callable[[int], Extents]] = {
+        "x": lambda n: (n, y, z),
+        "y": lambda n: (x, n, z),
+        "z": lambda n: (x, y, n),
+    }
+    return [made[axis](value) for value in values]
 
 
 def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[str]) -> Sequence[Taken]:
@@ -94,20 +108,29 @@ def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[st
         chain
         for chain in chains
         if chain
-        and chain[-1][1] < at <= host.braces.end(chain[0][0] - 1)
-        and any(constants.writes(names, *span) for span in chain)
+        and chain[-1].end < at <= host.braces.end(chain[0].begin - 1)
+        and any(constants.writes(names, branch.begin, branch.end) for branch in chain)
     ]
-    options = [_options(host, chain) for chain in concerning[-_MOST_BRANCHINGS:]]
+    options = [list(_options(host, chain)) for chain in concerning[-_MOST_BRANCHINGS:]]
     made = (functools.reduce(Taken.and_those, chosen, Taken()) for chosen in itertools.product(*options))
     return tuple(itertools.islice(made, _MOST_WORLDS))
 
 
-def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
-    """The bodies of ``if (…) {…} else if (…) {…} else {…}``, an empty one for what no branch takes.
+@frozen
+class _Branch:
+    """From the brace, or the character before a single statement, to the last character.
 
-    From the brace, or the character before a single statement, to the last character.
+    ``condition``: what is asked for it after those before it, and where; None: nothing.
     """
-    plain, found = host.plain, list[tuple[int, int]]()
+
+    begin: int
+    end: int
+    condition: tuple[str, int] | None = None
+
+
+def _branches(host: HostText, match: re.Match[str]) -> list[_Branch]:
+    """The bodies of ``if (…) {…} else if (…) {…} else {…}``, an empty one for what no branch takes."""
+    plain, found = host.plain, list[_Branch]()
     if host.follows("else", match.start()):
         return found
     opening = match.end() - 1
@@ -116,13 +139,13 @@ def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
         body = _body(host, closing + 1) if closing > 0 else None
         if body is None:
             return []
-        found.append(body)
+        found.append(_Branch(*body, (plain[opening + 1 : closing], opening)))
         following = _ELSE.match(plain, body[1] + 1)
         if following is None:
-            return [*found, (body[1], body[1])]
+            return [*found, _Branch(body[1], body[1])]
         if following[1] is None:
             last = _body(host, following.end())
-            return [*found, last] if last is not None else []
+            return [*found, _Branch(*last)] if last is not None else []
         opening = following.end() - 1
 
 
@@ -137,16 +160,19 @@ def _body(host: HostText, place: int) -> tuple[int, int] | None:
     return (first - 1, single.end() - 1) if single is not None else None
 
 
-def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
+def _options(host: HostText, chain: Sequence[_Branch]) -> Iterator[Taken]:
     """One for each branch that does not leave the function."""
-    return [
-        Taken(
-            frozenset({begin + (host.plain[begin] != "{")}),
-            tuple(other for other in chain if other != (begin, end)),
-        )
-        for begin, end in chain
-        if not _leaves(host, begin, end)
-    ]
+    failed: list[tuple[str, int]] = []
+    for branch in chain:
+        asked = tuple(failed)
+        if branch.condition is not None:
+            text, place = branch.condition
+            asked = (*asked, branch.condition)
+            failed.append((f"!({text})", place))
+        if not _leaves(host, branch.begin, branch.end):
+            braces = frozenset({branch.begin + (host.plain[branch.begin] != "{")})
+            skipped = tuple((other.begin, other.end) for other in chain if other is not branch)
+            yield Taken(braces, skipped, asked)
 
 
 def _leaves(host: HostText, begin: int, end: int) -> bool:
@@ -175,7 +201,7 @@ def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[s
         elif header is not None and header[0] == "switch":
             name = plain[header[1] + 1 : header[2]].strip()
             values = _cases(host, constants, brace, inside)
-            if name.isidentifier() and values:
+            if _NAME.match(name) and values:
                 yield name, header[1], values
         inside, brace = brace, braces.begin(brace - 1)
 
@@ -188,7 +214,7 @@ def _compared(
         match, turned = _EQUAL.match(part), _EQUAL_TO.match(part)
         pairs = [(m[i], m[3 - i]) for m, i in ((match, 1), (turned, 2)) if m is not None]
         for name, other in pairs:
-            value = constants.integer(other, begin) if name.isidentifier() else None
+            value = constants.integer(other, begin) if _NAME.match(name) else None
             if value is not None:
                 yield name, begin, (value,)
 

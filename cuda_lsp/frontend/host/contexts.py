@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.host_functions import Call, HostFunction
 from cuda_lsp.frontend.host.indirect_calls import indirect_calls
 from cuda_lsp.frontend.host.known_values import size_of, sized_type
 from cuda_lsp.frontend.host.passed_types import renamed
+from cuda_lsp.frontend.host.text import whole_arguments
 from cuda_lsp.model import Extents
 
 _WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
@@ -236,7 +237,7 @@ def _argument(function: HostFunction, call: Call, name: str) -> str | None:
         passed = _argument(function, call, type)
         return f"sizeof({passed.strip()})" if passed is not None else None
     if name in function.template:
-        given = (call.template_arguments or "").split(",")
+        given = whole_arguments(call.template_arguments or "")
         index = function.template.index(name)
         listed = index < len(given) and given[index].strip()
         return given[index] if listed else call.deduced(function, name)

@@ -159,9 +159,11 @@ def excluded(
 ) -> bool:
     """Whether something ``held`` at a place is false for these values: no way comes there with them.
 
-    ``types``: what template parameters stand for.
+    Or what has been asked for the branches that are taken on the way. ``types``: what template parameters
+    stand for.
     """
-    return any(constants.integer(settled(text, types), place, given) == 0 for text, place in held)
+    asked = itertools.chain(held, given.taken.asked)
+    return any(constants.integer(settled(text, types), place, given) == 0 for text, place in asked)
 
 
 class _Terms:

@@ -28,14 +28,19 @@ def sized_type(name: str) -> str | None:
 
 @frozen
 class Taken:
-    """Which branches of ``if``s before a place are taken: where their braces open, and what is not run."""
+    """Which branches of ``if``s before a place are taken: where their braces open, and what is not run.
+
+    ``asked``: what holds for that, and where.
+    """
 
     braces: frozenset[int] = frozenset()
     skipped: tuple[tuple[int, int], ...] = ()
+    asked: tuple[tuple[str, int], ...] = ()
 
     def and_those(self, other: Taken) -> Taken:
         """Of both."""
-        return Taken(self.braces | other.braces, (*self.skipped, *other.skipped))
+        skipped, asked = (*self.skipped, *other.skipped), (*self.asked, *other.asked)
+        return Taken(self.braces | other.braces, skipped, asked)
 
     def runs(self, position: int) -> bool:
         """Whether the place is in none of the branches that are not taken."""

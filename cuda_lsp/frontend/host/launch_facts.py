@@ -23,7 +23,7 @@ from cuda_lsp.frontend.host.passed_types import known_type, may_be_together
 from cuda_lsp.frontend.host.pointed import Pointed
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, whole_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds, RunningSum
@@ -495,17 +495,26 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
         return False
     if not kernel.template_arguments or not site.template_arguments:
         return True
-    written = [part.strip() for part in split_arguments(site.template_arguments)]
+    written = [part.strip() for part in whole_arguments(site.template_arguments)]
     if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
         return False  # another template of that name
-    for text, actual in zip(written, kernel.template_arguments, strict=False):
-        types = known_type(text), known_type(actual)
-        if None not in types and types[0] != types[1]:
-            return False
-        literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
-        if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
-            return False
-    return True
+    return all(map(_agree, written, kernel.template_arguments))
+
+
+def _agree(text: str, actual: str) -> bool:
+    """Whether a template argument, as a launch writes it, may be what an instantiation has."""
+    types = known_type(text), known_type(actual)
+    if None not in types and types[0] != types[1]:
+        return False
+    number, own = _TRUTH.get(text, text), _TRUTH.get(actual, actual)
+    literal = number.isdigit() and not own.startswith("'")  # numbers of one byte are told as characters
+    if (literal or text in _LITERAL_TYPES) and number != own:
+        return False
+    (name, _, inner), (other, _, its) = text.partition("<"), actual.partition("<")
+    if not inner or not its or name.rpartition("::")[2].strip() != other.rpartition("::")[2].strip():
+        return True
+    parts = (whole_arguments(listed.rpartition(">")[0]) for listed in (inner, its))
+    return all(map(_agree, *([part.strip() for part in listed] for listed in parts)))
 
 
 def _substituted(text: str, named: Mapping[str, str]) -> str:

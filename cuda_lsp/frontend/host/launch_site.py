@@ -14,7 +14,7 @@ from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.running_sums import PassedSum
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.sized_launches import NO_FIELDS, SizedLaunch
-from cuda_lsp.frontend.host.text import split_arguments
+from cuda_lsp.frontend.host.text import whole_arguments
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
 _CONVERTED = re.compile(r"\A(?:int|unsigned|long|short|char|size_t)\s?\(\s?(\w+)\s?\)\Z|\A([A-Za-z_]\w*)\Z")
@@ -236,6 +236,6 @@ class LaunchSite:
 
     def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
         """Names that the launch passes as template arguments → their values in an instantiation."""
-        written = split_arguments(self.template_arguments or "")
+        written = whole_arguments(self.template_arguments or "")
         pairs = zip((_CONVERTED.match(w.strip()) for w in written), template_arguments, strict=False)
         return {w[1] or w[2]: int(v) for w, v in pairs if w is not None and v.isdigit()}

@@ -260,7 +260,7 @@ class _Reader:
             facts = tuple(way for way in told if not excluded(held, constants, way)) or told
             plain = [self._site(launch, at, place, given, given) for given in facts]
             known = all(site.block is not None for site in plain)
-        template = tuple(split_arguments(launch.template_arguments or ""))
+        template = tuple(whole_arguments(launch.template_arguments or ""))
         asked = (*template, *(text for text, _ in held))
         if known and not self._depends(asked, at):
             every = itertools.product(facts, self._values.of(launch.arguments, at))
@@ -315,7 +315,7 @@ class _Reader:
         if site.block is not None:
             return site
         constants, held = self._file.constants, self._held(launch, at, given.taken)
-        template = split_arguments(launch.template_arguments or "")
+        template = whole_arguments(launch.template_arguments or "")
 
         def made(named: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
             keys = ((constants.key(name, at), value) for name, value in named.items())

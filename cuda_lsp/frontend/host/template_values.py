@@ -18,6 +18,7 @@ from cuda_lsp.frontend.host.deduced_arguments import deduced
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
+from cuda_lsp.frontend.host.text import whole_arguments
 from cuda_lsp.frontend.surroundings.units import units_of
 
 _WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
@@ -113,7 +114,7 @@ def _parameters(function: HostFunction, missing: Iterable[Key]) -> list[Key]:
 
 def _argument(function: HostFunction, caller: HostFile, call: Call, name: str) -> str | None:
     """What a call lists for a template parameter, or what follows from what it passes."""
-    listed = [part.strip() for part in (call.template_arguments or "").split(",")]
+    listed = [part.strip() for part in whole_arguments(call.template_arguments or "")]
     index = function.template.index(name)
     text = listed[index] if index < len(listed) else ""
     return text or deduced(function, caller, call, name)

@@ -300,8 +300,9 @@ class Trace:
 
 
 def spread_out(value: int | Lanes, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """``value`` as int64 in every lane."""
-    array: NDArray[Any] = np.asarray(value, dtype=np.int64)
+    """``value`` as int64 in every lane; of one with no sign the same bits."""
+    whole = (value + 2**63) % 2**64 - 2**63 if isinstance(value, int) else value
+    array: NDArray[Any] = np.asarray(whole, dtype=np.int64)
     return np.broadcast_to(array, np.broadcast_shapes(array.shape, shape))
 
 

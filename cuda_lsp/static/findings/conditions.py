@@ -29,6 +29,14 @@ class Compared:
 
 
 @frozen
+class BeyondGrid:
+    """The parameter is more than an extent of the grid, which nobody knows."""
+
+    parameter: str
+    extent: Axis
+
+
+@frozen
 class SomeValues:
     """The parameters take values that no comparison tells."""
 
@@ -88,7 +96,9 @@ class Needs(enum.Enum):
     RETURNED = "GPUs wait for it (below compute capability 7.0)"
 
 
-Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs
+Condition = (
+    Compared | BeyondGrid | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs
+)
 Conditions = tuple[Condition, ...]
 """All of them are needed."""
 
@@ -109,7 +119,7 @@ def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
         match condition:
             case Compared(parameter, _, str(other)):
                 found |= {parameter, other}
-            case Compared(parameter):
+            case Compared(parameter) | BeyondGrid(parameter):
                 found.add(parameter)
             case SomeValues(parameters):
                 found.update(parameters)

@@ -22,13 +22,25 @@ _SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SECOND_NAME = re.compile(r" on \S+ \((\S+)\):")
 _NAMED = re.compile(r" race on ([\w.]+):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
-_VALUE = re.compile(r"`[^`]+` == -?\d+|\b[\w.\[\]]+ = -?\d+(?=[,)])|`[^`]+` holds only -?\d+")
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_VALUE = re.compile(rf"`[^`]+` == {_NUMBER}|\b[\w.\[\]]+ = {_NUMBER}(?=[,)])|`[^`]+` holds only {_NUMBER}")
 _SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
     re.compile(r"; its lanes are \d+ bytes apart(?= \((?:for|as))"),
     re.compile(r" \((?:for example|as) when [^()]*\)"),
 )
+_LAST = (
+    (re.compile(r", (?:as )?when .*(?= \((?:depends on|blocks of) )"), ""),
+    (re.compile(r"the floating-point comparison `[^`]*`?"), "a floating-point comparison"),
+    (re.compile(r"thread \S+ of block \S+ and thread \S+ of block \S+ both"), "threads of two blocks both"),
+    (re.compile(r"thread \S+ of block \S+ (\w+(?: it)?) (?:while|and) thread \S+ of block \S+ (\w+)"),
+     r"a thread of one block \1 and one of another \2"),
+    (re.compile(r"(`[^`]+`)(?:(?:,| and) `[^`]+`)+ (?=(?:hold|take)s? )"), r"\1 and others "),
+    (re.compile(r"(the arguments `[^`]+`)(?: and `[^`]+`)+"), r"\1 and others"),
+)  # fmt: skip
+"""What is told beside a doubt, and in fewer words, where a message would be cut off otherwise."""
+_LONG_NAME = re.compile(r"(?<= race on )[^\s\[:;]{25,}|(?<=`)[^`]{25,}(?=`)")
 _TIGHTER = (
     (re.compile(r": (?:one thread|two threads) (?:reads?|writes?) it(?: while another (?:reads|writes) it)?;"
                 r" whether they meet"), "; whether two threads meet"),
@@ -226,7 +238,24 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
         shortened = shortened if detail is None else detail.sub("", shortened)
         if (fitting := _with_short_texts(shortened, texts)) is not None:
             return fitting
-    return f"{shortened[: LONGEST - 1]}…"
+    for long, short in _LAST:
+        shortened = shortened if len(shortened) <= LONGEST else long.sub(short, shortened)
+    shortened = _with_fewer_conditions(shortened)
+    if len(shortened) > LONGEST:
+        shortened = _cut_in_middle(shortened, _LONG_NAME.findall(shortened), 24)
+    return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+
+
+def _with_fewer_conditions(message: str) -> str:
+    """The first of the conditions at the message's end, where there is no room for all."""
+    story, when, told = message.partition(", when ")
+    conditions = told.split(" and ")
+    while len(message) > LONGEST and len(conditions) > 1 and told[-1:] != ")":
+        conditions.pop()
+        while len(conditions) > 1 and conditions[-1].endswith(" more"):
+            conditions.pop()
+        message = f"{story}{when}{' and '.join(conditions)} and more"
+    return message
 
 
 def _deeds(texts: Iterable[str]) -> re.Pattern[str]:
@@ -368,6 +397,8 @@ def _condition(
     condition: Condition, block: Dim3 | None = None, shown: Mapping[str, int] | None = None
 ) -> str:
     match condition:
+        case c.BeyondGrid(parameter, extent):
+            return f"`{parameter}` > `{extent.value}`"
         case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
             seen = "" if isinstance(other, str) else _beyond(sign, other, (shown or {}).get(parameter))

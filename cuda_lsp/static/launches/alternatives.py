@@ -49,8 +49,11 @@ def with_sizes_of_blocks(
 
 
 def smaller(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
-    """Assumed launches with smaller blocks, the likeliest first; none where the kernel names its block."""
-    if asserted_extents(kernel) or not alternatives(kernel, launch):
+    """Assumed launches with smaller blocks, the likeliest first; none where the kernel names its block.
+
+    Not by a shared array and its indices: threads that leave the array take several of its elements each.
+    """
+    if asserted_extents(kernel) or launch.block in _named(kernel):
         return ()
     x, y, z = launch.block
     flat, tall = ((x // 2, 1, z), (x // 4, 1, z)), ((x, y // 2, z), (x, y // 4, z), (x // 2, y // 2, z))
@@ -69,8 +72,12 @@ def _is_named(kernel: Kernel, block: Dim3) -> bool:
     """
     strides = block_strides(kernel)
     counted = tuple(strides.get(axis, 1) for axis in THREAD_AXES)
-    named = (blocks.of_collectives(kernel), blocks.of_template(kernel))
-    return block in named or block == counted == blocks.of_shared_arrays(kernel)
+    return block in _named(kernel) or block == counted == blocks.of_shared_arrays(kernel)
+
+
+def _named(kernel: Kernel) -> Sequence[Dim3 | None]:
+    """The blocks that template arguments or collectives name."""
+    return blocks.of_collectives(kernel), blocks.of_template(kernel)
 
 
 def _has_threads(kernel: Kernel) -> bool:
@@ -87,7 +94,8 @@ def _others(kernel: Kernel, block: Dim3) -> Sequence[Dim3]:
     if z > 1 and Axis.TID_Z not in axes_of(kernel):
         return [(x, y, 1)]
     if z > 1:
-        return [(x, y, depth) for depth in (z // 2, 2 * z) if 1 < depth <= MAX_BLOCK_THREADS // (x * y)]
+        depths = (1, z // 2, 2 * z)
+        return [(x, y, depth) for depth in dict.fromkeys(depths) if depth <= MAX_BLOCK_THREADS // (x * y)]
     usual = _FLAT if y == 1 else _ROWS_OF_WARPS if rows_are_warps(kernel) else _TILES
     extents = [half for n in blocks.lengths(kernel) for half in (n, n // 2)] if y == 1 else []
     buffers = ((n, 1, 1) for n in extents if WARP_SIZE <= n <= MAX_BLOCK_THREADS)

@@ -25,6 +25,13 @@ def axes_of(kernel: Kernel) -> frozenset[Axis]:
     return frozenset(e.axis for e in parts if isinstance(e, Builtin))
 
 
+@lru_cache(maxsize=4)
+def has_planes(kernel: Kernel) -> bool:
+    """Threads of a block are told apart by planes: not only ``blockIdx.z * blockDim.z + threadIdx.z``."""
+    parts = subexpressions(read_expressions(kernel.body), lambda e: not (_is_rank(e) or _is_plane_of_grid(e)))
+    return any(isinstance(e, Builtin) and e.axis is Axis.TID_Z for e in parts)
+
+
 def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
     """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
     used = axes_of(kernel)
@@ -63,6 +70,16 @@ def _factors(e: Expr) -> tuple[Expr, ...]:
 
 def _is_rank(e: Expr) -> bool:
     return any(isinstance(f, Builtin) and f.axis in _PITCHES for f in _factors(e))
+
+
+def _is_plane_of_grid(e: Expr) -> bool:
+    """A plane of the grid: as good one in a block as several."""
+    if not isinstance(e, Binary) or e.op is not BinaryOp.ADD:
+        return False
+    sides = stripped(e.left), stripped(e.right)
+    planes = any(isinstance(side, Builtin) and side.axis is Axis.TID_Z for side in sides)
+    factors = [f for side in sides for f in _factors(side)]
+    return planes and any(isinstance(f, Builtin) and f.axis is Axis.BDIM_Z for f in factors)
 
 
 def _is_row_of_warp(e: Expr) -> bool:

@@ -1,7 +1,8 @@
 """Writes that an assumed block does not come by: ``if (blockDim.x > 128) return;`` under a block of 256.
 
 What is proved of a launch that we assumed says nothing of code that only other launches run. Such a write is
-seen when another plausible block runs it and shows no race.
+seen when another plausible block runs it and shows no race. Nor does it say anything of threads that differ
+in a coordinate which all threads of the assumed block have alike (`threadIdx.z` in a row of them).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.alternatives import alternatives
-from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES
+from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES, axes_of, has_planes
 
 _COORDINATES = frozenset({*THREAD_AXES, *BLOCK_AXES, ir.Axis.LANE})
 Places = Collection[SourceRange]
@@ -29,6 +30,8 @@ def unseen_writes(
     ``ran``: the writes that some thread does under the assumed ``launch``. ``ordered``: those under another
     one, if it is known not to race.
     """
+    if flat := _without_a_coordinate(kernel, launch):
+        return flat
     others = alternatives(kernel, launch)
     left = _missing(kernel, ran) if others and _asks_for_extents(kernel) else []
     for other in others:
@@ -38,6 +41,14 @@ def unseen_writes(
     extents = ", ".join(map(str, launch.block))
     reason = "line {} is not reached in blocks of ({}), which are only assumed; {}"
     return tuple(dict.fromkeys(reason.format(place.start.line, extents, TELL_THE_LAUNCH) for place in left))
+
+
+def _without_a_coordinate(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
+    """A coordinate that the kernel asks for is 0 for all threads of the assumed block."""
+    axes = axes_of(kernel) - (set[ir.Axis]() if has_planes(kernel) else {ir.Axis.TID_Z})
+    flat = [axis for n, axis in zip(launch.block, THREAD_AXES, strict=True) if n == 1 and axis in axes]
+    blocks = f"in blocks of ({', '.join(map(str, launch.block))}), which are only assumed"
+    return tuple(f"{axis.value} is 0 {blocks}; {TELL_THE_LAUNCH}" for axis in flat)
 
 
 def _missing(kernel: Kernel, ran: Places) -> list[SourceRange]:

@@ -16,7 +16,14 @@ from attrs import define
 
 from cuda_lsp.ir.program import BDIM, GDIM, Axis
 from cuda_lsp.static import budgets
-from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
+from cuda_lsp.static.findings.conditions import (
+    BeyondGrid,
+    Compared,
+    Conditions,
+    Example,
+    SomeValues,
+    parameters_of,
+)
 from cuda_lsp.static.solver.query import Outcome, Query, is_linear
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
@@ -53,8 +60,19 @@ def needed_condition(formula: Term, query: Query, arguments: Mapping[str, int]) 
         if len(found) < budgets.MOST_CONDITIONS and parameter.args[0] not in parameters_of(found):
             found += _bounds(parameter, formula, query, needed)
     if found:
-        return tuple(found[: budgets.MOST_CONDITIONS])
+        beyond = _beyond_grid(formula, query, needed)
+        return tuple(beyond.get(c.parameter, c) if c.sign in (">", ">=") else c for c in found)[
+            : budgets.MOST_CONDITIONS
+        ]
     return (SomeValues(tuple(x.args[0] for x in parameters[: budgets.MOST_CONDITIONS])),)
+
+
+def _beyond_grid(formula: Term, query: Query, needed: Callable[[Term], bool]) -> Mapping[str, BeyondGrid]:
+    """Parameters that are more than an unknown extent of the grid: more than there are blocks to go round."""
+    parts = set(t.subterms(formula))
+    extents = [(axis, x) for axis in GDIM if (x := query.where.axes[axis]) in parts and not x.is_const]
+    pairs = ((x, axis, extent) for x in query.parameters(formula) for axis, extent in extents)
+    return {x.args[0]: BeyondGrid(x.args[0], axis) for x, axis, extent in pairs if needed(t.lt(extent, x))}
 
 
 @define
@@ -122,11 +140,12 @@ def worded(
     """The condition if it is enough as well, else the ``arguments`` of the witness as an example."""
     formula = query.complete(t.and_(facts, p.formula), p)
     parameters = {part.args[0]: part for part in query.parameters(formula)}
-    of_parameters = [c for c in needed if isinstance(c, Compared | SomeValues)]
+    of_parameters = [c for c in needed if isinstance(c, Compared | BeyondGrid | SomeValues)]
     if not parameters or not of_parameters:
         return needed
-    compared = [c for c in of_parameters if isinstance(c, Compared)]
-    if compared == of_parameters and suffice(compared, parameters, formula, query):
+    beyond_one = (Compared(c.parameter, ">", 1) if isinstance(c, BeyondGrid) else c for c in of_parameters)
+    compared = [c for c in beyond_one if isinstance(c, Compared)]  # there may be one block alone
+    if len(compared) == len(of_parameters) and suffice(compared, parameters, formula, query):
         return needed
     example = example_of(formula, {n: p for n, p in parameters.items() if n in arguments}, arguments, query)
     return (example, *(c for c in needed if c not in of_parameters))

@@ -33,6 +33,7 @@ from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Query, is_linear
 from cuda_lsp.static.solver.repeats import asked_of_contents
+from cuda_lsp.static.solver.rows.kept import only_in_short_rows
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
@@ -323,6 +324,8 @@ def _launch_doubt(
         return None
     if needed and c.is_weak(needed):
         return Open.LAUNCH_AND_ARGUMENTS if assumed else Open.ARGUMENTS
+    if needed and only_in_short_rows(p, facts, query, arguments):
+        return Open.ARGUMENTS
     if p.pair.relation.same_block:
         return None
     if assumed and not _mentions_blocks(p):
