@@ -129,13 +129,22 @@ def _stretch(offsets: tuple[int, int], focus: Focus) -> tuple[int, int]:
     return focus.edit.moved(offsets[0]), focus.edit.moved(offsets[1])
 
 
-def half_typed_problems(before: Problems, focus: Focus, last: int, found: Problems) -> Problems | None:
+def has_no_instance_left(sources: KernelSources, focus: Focus, found: KernelSources) -> bool:
+    """Whether clang instantiates the template in focus no more, of which it made instances before."""
+    old = [k for k in sources.kernels if k.offsets == focus.was]
+    new = [k for k in found.kernels if k.offsets == focus.offsets]
+    return any(not k.dependent for k in old) and bool(new) and all(k.dependent for k in new)
+
+
+def half_typed_problems(
+    before: Problems, focus: Focus, last: int, found: Problems, *, gone: bool = False
+) -> Problems | None:
     """The mistakes of the file when those of the kernel in focus, of ``found``, hide where it ends.
 
-    None: nothing there is broken.
+    ``gone``: or its instances, which any mistake takes from a template. None: nothing there is broken.
     """
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
-    if not any(p.syntax for p in own):
+    if not any(p.syntax or gone for p in own):
         return None
     others = moved_problems(before, focus, last)
     return evolve(others, main=tuple(sorted((*others.main, *own), key=lambda p: p.offset)))

@@ -28,6 +28,7 @@ from cuda_lsp.frontend.focus import Focus, Surroundings, edit_between, focus_on,
 from cuda_lsp.frontend.focused_reading import (
     half_typed_problems,
     half_typed_sources,
+    has_no_instance_left,
     merged_problems,
     merged_sources,
     moved_problems,
@@ -382,7 +383,8 @@ class Translation:
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            told = half_typed_problems(problems, focus, last, self._problems)
+            gone = has_no_instance_left(sources, focus, self._sources)
+            told = half_typed_problems(problems, focus, last, self._problems, gone=gone)
             if told is None:
                 self._wait = budgets.PATIENCE
                 return False

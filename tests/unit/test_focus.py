@@ -363,3 +363,43 @@ __global__ void third(int* a, Plain p) { a[threadIdx.x] = 2; }
     translation.reparse(text)
     translation.reparse(mended, focused=True)
     assert not any(map(translation.complaints, translation.kernels()))
+
+
+ONE = """
+template <typename T> __global__ void one(T* a, const T* b) {
+    int i0 = threadIdx.x;
+    a[i0] = b[i0];
+}
+template <typename T> __global__ void other(T* a) { a[threadIdx.x] = 1; }
+void launch(float* a, int* b) {
+    one<float><<<1, 64>>>(a, a);
+    one<int><<<1, 64>>>(b, b);
+    other<int><<<1, 64>>>(b);
+}
+"""
+
+
+def test_a_template_that_a_mistake_takes_its_instances_from_is_read_alone_and_decides_nothing() -> None:
+    translation, whole = Translation(PATH, ONE), Translation(PATH, ONE)
+    at = ONE.index("{") + 1
+    instances = [k.name for k in translation.kernels()]
+    for typed in (" w", " wi"):  # an unknown type, which is no mistake of syntax
+        translation.reparse(ONE[:at] + typed + ONE[at:], focused=True)
+        assert translation.is_focused and [k.name for k in translation.kernels()] == instances
+        lost = [k.name for k in translation.kernels() if translation.lost_sight_of(k)]
+        assert lost == ["one<float>", "one<int>"] and not any(map(translation.reads, translation.kernels()))
+        assert any(f"'{typed.strip()}'" in error.message for error in translation.diagnostics)
+    for typed in (" int w = 8;", " a[0] = 1;"):  # it is back, as it says now
+        text = ONE[:at] + typed + ONE[at:]
+        translation.reparse(text, focused=True)
+        whole.reparse(text)
+        assert translation.is_focused and not any(map(translation.lost_sight_of, translation.kernels()))
+        compare(translation, whole)
+
+
+def test_a_template_without_instances_for_another_reason_has_the_whole_file_read() -> None:
+    translation = Translation(PATH, ONE)
+    typed = ONE.replace("one<float><<<1, 64>>>(a, a);", "").replace("one<int><<<1, 64>>>(b, b);", "")
+    translation.reparse(typed, focused=True)
+    assert not translation.is_focused
+    assert not any(map(translation.lost_sight_of, translation.kernels()))
