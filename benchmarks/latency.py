@@ -8,7 +8,8 @@ With folders as arguments: files with kernels of them instead, spread evenly, in
 ``--actions``: after each edit the client asks for the code actions of the kernel's findings, as editors do.
 ``--big``: 3,000 lines alone, opened as soon as the server is started (cold), and by one that waits for them
 (warm), into ``latency-big.json``. Each row also has what passes from opening a file to its first squiggle, to
-the last one, and to the end of refinement. The server starts as it does at a user's, from compiled bytecode.
+the last one, and to the end of refinement. The server starts as it does at a user's, from compiled bytecode,
+and a file is on the disk, in a folder of its own.
 """
 
 from __future__ import annotations
@@ -153,7 +154,10 @@ def report(
                 client.close()
                 client = Client(Path(folder))
                 time.sleep(_WARM_S)
-            place = f"{number}-{name.replace(' ', '_')}.cu"
+            place = f"{number}/{name.replace(' ', '_').removesuffix('.cu')}.cu"
+            saved = Path(folder) / place  # of a file that is on no disk clang keeps nothing between readings
+            saved.parent.mkdir()
+            saved.write_text(text)
             opening, first, refined = measure(client, place, text, kernels, every, actions)
             everything[0].extend(first)
             everything[1].extend(refined)

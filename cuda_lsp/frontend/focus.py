@@ -3,7 +3,8 @@
 A keystroke inside the body of one kernel leaves everything else as it was, and what that kernel means
 does not depend on the bodies of other kernels or of host functions. So while a kernel is typed in, clang
 reads the file with those bodies blank, lines and columns as they were: a sixth of the time for 3,000 lines.
-What the last reading of the whole file said of the rest still holds, moved with the text.
+What the last reading of the whole file said of the rest still holds, moved with the text. The instances
+of a template that it found are asked for by name, so that nothing has to be read that asks for them.
 
 ``focus_on`` gives up (the whole file is read then) wherever text alone does not tell that an edit stays
 inside its kernel: braces that do not close, preprocessor lines that change, launches inside kernels,
@@ -14,10 +15,11 @@ An edit inside a host function leaves all kernels as they were, and nothing need
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.kernel_sources import DIRECTIVE_LINE, Body, KernelSources
+from cuda_lsp.frontend.kernel_sources import DIRECTIVE_LINE, Body, KernelSource, KernelSources
 from cuda_lsp.frontend.source_text import BLANK, differing
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -37,6 +39,9 @@ _TELLS_TYPES = re.compile(
 )
 _TYPES = frozenset({b"int", b"unsigned", b"float", b"double", b"char", b"long", b"short", b"bool", b"size_t"})
 _ENDS = re.compile(rb"[;{}\n]")
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(\w+)")
+_CONDITIONS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"else", b"endif"})
+_UNNAMED = re.compile(r"[(…]")  # of what has no name: a lambda, a class of a namespace without
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _MARKS = (b"<<", b"\\", b"__COUNTER__", b"cudaLaunch")  # one of them is in all that is never read alone
 _RUN = 256  # bytes of the longest word, number or row of quotes before an edit
@@ -111,6 +116,7 @@ class Focus:
     """One edited function. ``was``, ``offsets``: where it is before and after; ``text``: what clang reads.
 
     ``name``: of a kernel, "" of a host function. ``blank``: the stretches of ``text`` that were not blank.
+    ``instances``: those of a template that are asked for where blank text does; none: other text does.
     """
 
     name: str
@@ -119,6 +125,7 @@ class Focus:
     offsets: tuple[int, int]
     text: bytes
     blank: tuple[tuple[int, int], ...]
+    instances: tuple[str, ...] = ()
 
 
 def surroundings(sources: KernelSources, data: bytes) -> Surroundings:
@@ -150,7 +157,22 @@ def _stands_alone(body: Body, data: bytes) -> bool:
         return False
     if not body.kernel and _TELLING.search(data, body.function, body.start):
         return False
-    return not DIRECTIVE_LINE.search(data, body.start, body.end)
+    return not DIRECTIVE_LINE.search(data, body.start, body.end) or (
+        not body.kernel and _conditions_alone(data, body.start, body.end)
+    )
+
+
+def _conditions_alone(data: bytes, start: int, end: int) -> bool:
+    """Whether all directives of a stretch are conditions that end in it: it can be left out whole."""
+    depth = 0
+    for line in DIRECTIVE_LINE.finditer(data, start, end):
+        word = _DIRECTIVE.match(data, line.start(), end)
+        kind = word[1] if word else b""
+        depth += kind.startswith(b"if")
+        if kind not in _CONDITIONS or not depth:
+            return False
+        depth -= kind == b"endif"
+    return not depth
 
 
 def _closes(data: bytes, start: int, end: int) -> bool:
@@ -169,8 +191,17 @@ def _closes(data: bytes, start: int, end: int) -> bool:
     return False
 
 
-def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after: bytes) -> Focus | None:
-    """The function whose body the edit between two texts is inside of; None: read the whole file."""
+def focus_on(
+    around: Surroundings,
+    sources: KernelSources,
+    before: bytes,
+    after: bytes,
+    by_name: Callable[[str], bool],
+) -> Focus | None:
+    """The function whose body the edit between two texts is inside of; None: read the whole file.
+
+    ``by_name``: whether the instances of a template may be asked for by the names that they have.
+    """
     edit = edit_between(before, after)
     body = next((b for b in around.bodies if _holds(b, edit)), None)
     if body is None:
@@ -192,7 +223,8 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
     if (around.templates - {body.name}) & words:
         return None  # an instantiation may come or go
     kept = set(words)
-    if own.template or own.template_arguments:
+    instances = _instances(sources, own) if by_name(own.base_name) else ()
+    if not instances and (own.template or own.template_arguments):
         kept |= _naming(around, before, body.name)
     # Declarations of one name in several bodies must agree: clang compares them.
     external = b"extern" in words
@@ -215,7 +247,23 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
         (body.function, end),
         b"".join((*pieces, after[position:])),
         tuple(blank),
+        instances,
     )
+
+
+def _instances(sources: KernelSources, template: KernelSource) -> tuple[str, ...]:
+    """What the instances of a template are called, where that asks for them; none: something else must.
+
+    What they are was told when the whole file was read, and no edit inside the template changes that.
+    """
+    named = [k for k in (*sources.templates, *sources.kernels) if k.base_name == template.base_name]
+    found = [k for k in named if k.offsets == template.offsets and not k.template]
+    if not template.template or len(named) != len(found) + 1 or any(k.dependent for k in found):
+        return ()
+    if any(_UNNAMED.search(argument) for k in found for argument in k.template_arguments):
+        return ()
+    name = f"{template.scope}{template.base_name}"
+    return tuple(f"{name}<{', '.join(k.template_arguments)}>" for k in found)
 
 
 def _stays_inside(around: Surroundings, before: bytes, after: bytes, body: Body, edit: Edit) -> bool:

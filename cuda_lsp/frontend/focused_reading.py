@@ -85,14 +85,18 @@ def respelled_sources(sources: KernelSources, edit: Edit, same: SameCode) -> Ker
 
 def half_typed_sources(sources: KernelSources, focus: Focus, source: SourceText) -> KernelSources:
     """The kernels of the file ``source`` when clang did not see where the one in focus ends."""
-    moved = moved_sources(sources, focus)
-    here = {k.offsets: source.range(*focus.offsets) for k in sources.kernels if k.offsets == focus.was}
-    kernels = zip(sources.kernels, moved.kernels, strict=True)
+    moved, here = moved_sources(sources, focus), source.range(*focus.offsets)
+
+    def grown(old: KernelSource, new: KernelSource) -> KernelSource:
+        return evolve(new, offsets=focus.offsets, range=here) if old.offsets == focus.was else new
+
     return evolve(
         moved,
-        kernels=tuple(
-            evolve(new, offsets=focus.offsets, range=here[old.offsets]) if old.offsets in here else new
-            for old, new in kernels
+        kernels=tuple(map(grown, sources.kernels, moved.kernels)),
+        templates=tuple(map(grown, sources.templates, moved.templates)),
+        skipped=tuple(
+            (grown(old, new), count)
+            for (old, _), (new, count) in zip(sources.skipped, moved.skipped, strict=True)
         ),
     )
 
@@ -129,13 +133,22 @@ def _stretch(offsets: tuple[int, int], focus: Focus) -> tuple[int, int]:
     return focus.edit.moved(offsets[0]), focus.edit.moved(offsets[1])
 
 
-def half_typed_problems(before: Problems, focus: Focus, last: int, found: Problems) -> Problems | None:
+def has_no_instance_left(sources: KernelSources, focus: Focus, found: KernelSources) -> bool:
+    """Whether clang instantiates the template in focus no more, of which it made instances before."""
+    old = [k for k in sources.kernels if k.offsets == focus.was]
+    new = [k for k in found.kernels if k.offsets == focus.offsets]
+    return any(not k.dependent for k in old) and bool(new) and all(k.dependent for k in new)
+
+
+def half_typed_problems(
+    before: Problems, focus: Focus, last: int, found: Problems, *, gone: bool = False
+) -> Problems | None:
     """The mistakes of the file when those of the kernel in focus, of ``found``, hide where it ends.
 
-    None: nothing there is broken.
+    ``gone``: or its instances, which any mistake takes from a template. None: nothing there is broken.
     """
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
-    if not any(p.syntax for p in own):
+    if not any(p.syntax or gone for p in own):
         return None
     others = moved_problems(before, focus, last)
     return evolve(others, main=tuple(sorted((*others.main, *own), key=lambda p: p.offset)))
@@ -149,7 +162,7 @@ def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems
     outside = moved_problems(before, focus, 0).main
     seen = {p for p in outside if not any(start <= p.offset < end for start, end in focus.blank)}
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
-    others = set(found.main) - set(own)
+    others = {p for p in found.main if p.offset < len(focus.text)} - set(own)  # and not where we ask for it
     if not others <= seen or any(p.syntax for p in seen - others):
         return None
     if not set(found.headers) <= set(before.headers):

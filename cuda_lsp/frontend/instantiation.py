@@ -109,11 +109,11 @@ class Guesses:
     @property
     def text(self) -> str:
         """The line for all of them."""
-        return _appended([each for _, asked in self._requests.values() for each in asked])
+        return appended([each for _, asked in self._requests.values() for each in asked])
 
     def text_for(self, templates: Sequence[KernelSource], source: SourceText) -> str:
         """The line for these templates only; "" when the file itself says their arguments."""
-        return _appended([each for template in templates for each in self._request(template, source)])
+        return appended([each for template in templates for each in self._request(template, source)])
 
     def asked_for(self, templates: Sequence[KernelSource], source: SourceText) -> bool:
         """Whether any of the templates has arguments that were guessed."""
@@ -439,7 +439,7 @@ def _type(name: str, otherwise: str, named: bool) -> str:
     return usual if usual is not None and named else otherwise
 
 
-def _appended(requests: list[str]) -> str:
+def appended(requests: Sequence[str]) -> str:
     """The line that makes clang instantiate ``requests``; it goes behind the text of the file."""
     if not requests:
         return ""

@@ -69,7 +69,7 @@ class Problems:
     ``missing``: (name, line) of headers; the line is 0 when another header includes it. Headers in
     ``<…>`` are the system's: absent on purpose, the shim declares what matters of them. ``unfound``: the
     names of all that a project may have. ``of_requests``: where the line of requests behind the unit's text
-    asks for what errors hang on, in bytes from its beginning.
+    asks for what errors hang on, in bytes from its beginning. ``refused``: that line itself has errors.
     """
 
     main: tuple[Problem, ...] = ()
@@ -77,6 +77,7 @@ class Problems:
     missing: tuple[tuple[str, int], ...] = ()
     unfound: tuple[str, ...] = ()
     of_requests: tuple[int, ...] = ()
+    refused: bool = False
 
     def within(self, start: int, end: int) -> bool:
         """Whether there are errors between two byte offsets of the main file."""
@@ -110,6 +111,7 @@ def read_problems(
     missing: list[tuple[str, int]] = []
     unfound: dict[str, None] = {}
     asked: dict[int, None] = {}
+    refused = False
     for (message, file, line, column, offset), syntax, notes in clang_errors(ast):
         if complaint(message) is Complaint.FORGIVEN:
             continue
@@ -131,7 +133,9 @@ def read_problems(
         elif offset < limit:
             instance = any(in_an_instance(note.message) for note in notes)
             main.append(Problem(message, offset, line, syntax, instance))
-    return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound), tuple(asked))
+        else:
+            refused = True
+    return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound), tuple(asked), refused)
 
 
 def _asked_behind(ast: Ast, notes: Iterable[Said], path: Path, begin: int) -> Iterator[int]:

@@ -28,6 +28,7 @@ from cuda_lsp.frontend.focus import Focus, Surroundings, edit_between, focus_on,
 from cuda_lsp.frontend.focused_reading import (
     half_typed_problems,
     half_typed_sources,
+    has_no_instance_left,
     merged_problems,
     merged_sources,
     moved_problems,
@@ -116,6 +117,7 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._outside_is_new = False
+        self._unnamed: set[str] = set()  # templates whose instances clang does not find by their names
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._read(text)
         self._readings: dict[Guessed, dict[str, Any]] = {}  # the last few, while guesses are tried
@@ -337,7 +339,8 @@ class Translation:
         around, environment, before = self._surroundings, self._environment, self._source
         if not self._may_focus() or around is None or environment is None:
             return False
-        focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
+        after = SourceText(self.path, text).data
+        focus = focus_on(around, self._sources, before.data, after, self._asks_by_name)
         if focus is None or len(before.data) + focus.edit.shift > budgets.MOST_BYTES:
             return False
         if not is_readable(focus.text, *focus.offsets):
@@ -374,17 +377,26 @@ class Translation:
         self._sites_of = ((text, self._host_sites), *self._sites_of[1:])
         return True
 
+    def _asks_by_name(self, template: str) -> bool:
+        """Whether instances of a template were had by their names as far as one knows."""
+        return self.guessed.unit is None and template not in self._unnamed
+
     def _may_focus(self) -> bool:
         return self._readable.whole and not self._wait
 
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems, last: int) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
+        if focus.instances and self._problems.refused:
+            self._unnamed.add(focus.name)
+            return False
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            told = half_typed_problems(problems, focus, last, self._problems)
+            gone = has_no_instance_left(sources, focus, self._sources)
+            told = half_typed_problems(problems, focus, last, self._problems, gone=gone)
             if told is None:
-                self._wait = budgets.PATIENCE
+                self._wait = 0 if focus.instances else budgets.PATIENCE
+                self._unnamed |= {focus.name} if focus.instances else set()
                 return False
             self._sources, self._problems = half_typed_sources(sources, focus, self._source), told
             self._lost = True
@@ -401,7 +413,8 @@ class Translation:
         text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
         leader, replaced = self.guessed.unit, dict(self._readable.headers)
         leading = text if leader is None else replaced.pop(str(leader.path), leader.text)
-        buffers = [(str(self._around.main), leading + self.guessed.behind + self._guesses.text)]
+        requests = self._requests(focus)
+        buffers = [(str(self._around.main), leading + self.guessed.behind + requests)]
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
@@ -423,10 +436,16 @@ class Translation:
         found = find_kernels(self._ast, root, self._source, around, only)
         self._sources = self._guesses.named(found, self._source)
         size, reworded = len(self._source.data), self._readable.reason
-        begin = len(buffers[0][1].encode()) - len(self._guesses.text.encode())
-        requests = (self._around.main, begin) if self._guesses.text and focus is None else None
-        self._problems = read_problems(self._ast, self.path, size, reworded, requests)
+        begin = len(buffers[0][1].encode()) - len(requests.encode())
+        asked_at = (self._around.main, begin) if requests and focus is None else None
+        self._problems = read_problems(self._ast, self.path, size, reworded, asked_at)
         return True
+
+    def _requests(self, focus: Focus | None) -> str:
+        """The line behind the text that asks for instances of templates."""
+        if focus is None or not focus.instances:
+            return self._guesses.text
+        return instantiation.appended([f"&{instance}" for instance in focus.instances])
 
     def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
         if not self._escaped:

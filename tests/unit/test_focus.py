@@ -120,10 +120,13 @@ def edited(text: str, choose: random.Random) -> str:
 
 @pytest.mark.parametrize("path", [*FIXTURES[::6], None], ids=lambda p: p.stem if p else "many")
 def test_reading_one_kernel_tells_what_reading_the_file_tells(path: Path | None) -> None:
-    text = path.read_text() if path else MANY
+    reads_as_the_whole(path.read_text() if path else MANY, 4 if path else 40)
+
+
+def reads_as_the_whole(text: str, rounds: int) -> None:
     choose = random.Random(text)
     focused, whole = Translation(PATH, text), Translation(PATH, text)
-    for _ in range(4 if path else 40):
+    for _ in range(rounds):
         typed = text
         for _ in range(choose.randrange(1, 4)):
             typed = edited(typed, choose)
@@ -363,3 +366,114 @@ __global__ void third(int* a, Plain p) { a[threadIdx.x] = 2; }
     translation.reparse(text)
     translation.reparse(mended, focused=True)
     assert not any(map(translation.complaints, translation.kernels()))
+
+
+ONE = """
+template <typename T> __global__ void one(T* a, const T* b) {
+    int i0 = threadIdx.x;
+    a[i0] = b[i0];
+}
+template <typename T> __global__ void other(T* a) { a[threadIdx.x] = 1; }
+void launch(float* a, int* b) {
+    one<float><<<1, 64>>>(a, a);
+    one<int><<<1, 64>>>(b, b);
+    other<int><<<1, 64>>>(b);
+}
+"""
+
+
+def test_a_template_that_a_mistake_takes_its_instances_from_is_read_alone_and_decides_nothing() -> None:
+    translation, whole = Translation(PATH, ONE), Translation(PATH, ONE)
+    at = ONE.index("{") + 1
+    instances = [k.name for k in translation.kernels()]
+    for typed in (" w", " wi"):  # an unknown type, which is no mistake of syntax
+        translation.reparse(ONE[:at] + typed + ONE[at:], focused=True)
+        assert translation.is_focused and [k.name for k in translation.kernels()] == instances
+        lost = [k.name for k in translation.kernels() if translation.lost_sight_of(k)]
+        assert lost == ["one<float>", "one<int>"] and not any(map(translation.reads, translation.kernels()))
+        assert any(f"'{typed.strip()}'" in error.message for error in translation.diagnostics)
+    for typed in (" int w = 8;", " a[0] = 1;"):  # it is back, as it says now
+        text = ONE[:at] + typed + ONE[at:]
+        translation.reparse(text, focused=True)
+        whole.reparse(text)
+        assert translation.is_focused and not any(map(translation.lost_sight_of, translation.kernels()))
+        compare(translation, whole)
+
+
+def test_a_template_without_instances_for_another_reason_has_the_whole_file_read() -> None:
+    translation = Translation(PATH, ONE)
+    typed = ONE.replace("one<float><<<1, 64>>>(a, a);", "").replace("one<int><<<1, 64>>>(b, b);", "")
+    translation.reparse(typed, focused=True)
+    assert not translation.is_focused
+    assert not any(map(translation.lost_sight_of, translation.kernels()))
+
+
+ASKED = """
+enum Mode { Plain, Doubled };
+namespace deep { struct Own { float x; }; struct { int x; } nameless; }
+namespace { struct Hidden { float x; }; }
+namespace deep {
+template <typename T, int N, bool B> __global__ void numbers(T* a) {
+    __shared__ T s[N];
+    s[threadIdx.x] = a[threadIdx.x];
+    a[threadIdx.x] = s[threadIdx.x + (B ? 1 : 0)];
+}
+}  // namespace deep
+template <typename T, Mode M> __global__ void modes(T* a) {
+    a[threadIdx.x / (M == Doubled ? 2 : 1)] = T();
+}
+template <typename T> __global__ void classes(T* a) { a[threadIdx.x].x = 1; }
+template <typename T> __global__ void two(T* a) { a[threadIdx.x] = T(); }
+template <typename T> __global__ void two(T* a, int n) { a[threadIdx.x / 2] = n; }
+template <int N> __global__ void ladder(int* a) { a[threadIdx.x % N] = 1; }
+template <typename T> struct Runs { static void run(T* a) { two<T><<<1, 64>>>(a); } };
+void launch(float* a, double* b, int* c, void* d) {
+#ifdef QUICK
+    deep::numbers<float, 32, true><<<1, 32>>>(a);
+#else
+    deep::numbers<float, 64, true><<<1, 64>>>(a);
+    deep::numbers<double, 64, false><<<1, 64>>>(b);
+#endif
+    modes<float, Plain><<<1, 64>>>(a);
+    modes<float, Doubled><<<1, 64>>>(a);
+    classes<deep::Own><<<1, 64>>>((deep::Own*)d);
+    classes<Hidden><<<1, 64>>>((Hidden*)d);
+    Runs<int>::run(c);
+    two<float><<<1, 64>>>(a, 3);
+    ladder<1><<<1, 64>>>(c); ladder<2><<<1, 64>>>(c); ladder<4><<<1, 64>>>(c); ladder<8><<<1, 64>>>(c);
+    ladder<16><<<1, 64>>>(c); ladder<32><<<1, 64>>>(c);
+}
+"""
+
+
+def test_instances_that_are_asked_for_by_name_are_those_of_the_whole_text() -> None:
+    reads_as_the_whole(ASKED, 8)
+
+
+@pytest.mark.parametrize("kernel", ["numbers", "modes", "classes", "two", "ladder"])
+def test_typing_in_a_template_is_told_as_reading_the_whole_text_tells_it(kernel: str) -> None:
+    focused = Translation(PATH, ASKED)
+    at = ASKED.index("{", ASKED.index(f"void {kernel}(")) + 1
+    for number, typed in enumerate(
+        (" int q;", " int q = 1;", " i", " int", " int q = 1; q++;", " a[0] = T();")
+    ):
+        text = ASKED[:at] + typed + ASKED[at:]
+        focused.reparse(text, focused=True)
+        assert focused.is_focused or not number  # before it was known that names do not tell the instances
+        compare(focused, Translation(PATH, text))
+
+
+def test_host_code_under_conditions_that_end_in_it_is_left_out() -> None:
+    at = ASKED.index("{", ASKED.index("void numbers(")) + 1
+    for text, left_out in (
+        (ASKED, True),
+        (ASKED.replace("#ifdef QUICK\n", "#define QUICK\n#ifdef QUICK\n"), False),
+    ):
+        translation = Translation(PATH, text)
+        around, typed = translation._surroundings, text[:at] + " int q;" + text[at:]
+        assert around is not None
+        found = focus.focus_on(
+            around, translation._sources, text.encode(), typed.encode(), lambda name: name == "numbers"
+        )
+        assert found is not None and (b"QUICK" in found.text) != left_out and b"struct Runs" in found.text
+        assert found.instances[:1] == (f"deep::numbers<float, {64 if left_out else 32}, true>",)
