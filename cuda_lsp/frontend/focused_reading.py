@@ -145,7 +145,8 @@ def half_typed_problems(
 ) -> Problems | None:
     """The mistakes of the file when those of the kernel in focus, of ``found``, hide where it ends.
 
-    ``gone``: or its instances, which any mistake takes from a template. None: nothing there is broken.
+    ``gone``: or its instances, which any mistake takes from a template, or a header's sense, which is passed
+    what it needs from there. None: nothing there is broken.
     """
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
     if not any(p.syntax or gone for p in own):

@@ -392,7 +392,8 @@ class Translation:
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            gone = has_no_instance_left(sources, focus, self._sources)
+            spread = not set(self._problems.headers) <= set(problems.headers)
+            gone = spread or has_no_instance_left(sources, focus, self._sources)
             told = half_typed_problems(problems, focus, last, self._problems, gone=gone)
             if told is None:
                 self._wait = 0 if focus.instances else budgets.PATIENCE

@@ -477,3 +477,21 @@ def test_host_code_under_conditions_that_end_in_it_is_left_out() -> None:
         )
         assert found is not None and (b"QUICK" in found.text) != left_out and b"struct Runs" in found.text
         assert found.instances[:1] == (f"deep::numbers<float, {64 if left_out else 32}, true>",)
+
+
+def test_a_mistake_that_a_header_shares_is_the_kernels(tmp_path: Path) -> None:
+    header = "template <typename T, int N> __device__ void fill(T* a) { static_assert(N > 1); a[N - 1] = N; }"
+    (tmp_path / "fill.cuh").write_text(f"{header}\n")
+    text = """#include "fill.cuh"
+template <typename T> __global__ void one(T* a) { constexpr int size = 8; fill<T, size>(a); }
+__global__ void other(int* a) { a[threadIdx.x] = 1; }
+void launch(float* a, int* b) { one<float><<<1, 64>>>(a); other<<<1, 64>>>(b); }
+"""
+    translation = Translation(tmp_path / "k.cu", text)
+    typed = text.replace("size = 8;", "size = 0; oops;")
+    translation.reparse(typed, focused=True)
+    assert translation.is_focused
+    assert [k.name for k in translation.kernels() if translation.lost_sight_of(k)] == ["one<float>"]
+    assert any("'oops'" in error.message for error in translation.diagnostics)
+    translation.reparse(text, focused=True)
+    compare(translation, Translation(tmp_path / "k.cu", text))
