@@ -19,7 +19,7 @@ from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Contents, argument_sets
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.exact.run import Pending, Schedule
-from cuda_lsp.static.exact.search import Sites
+from cuda_lsp.static.exact.search import Search, Sites
 from cuda_lsp.static.exact.threads import Thread
 
 GPU = GpuModel("test", (9, 0))
@@ -137,9 +137,18 @@ def test_runs_that_would_read_the_same_are_not_made_again(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Schedule, "run", counted)
     apart = "__global__ void k(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }"
+    begun = work.DONE.instructions
     assert races(apart, grid=1) == []
     by_sizes = len(runs)
     assert 0 < by_sizes < len(FILLINGS)  # once for each set of arguments
+    counted_once = work.DONE.instructions - begun
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "_ran_alike", lambda *_: None)
+        begun = work.DONE.instructions
+        assert races(apart, grid=1) == []
+    assert work.DONE.instructions - begun == counted_once  # they take as much of what there is time for
+    assert len(runs) > 3 * by_sizes
+    runs.clear()
     data = "__global__ void k(int* out, const int* in, int n) { if (in[0] != 5) out[threadIdx.x] = n; }"
     assert races(data, grid=1) == []
     assert len(runs) > 2 * by_sizes  # contents differ

@@ -96,12 +96,13 @@ class _Log:
 @frozen(eq=False)
 class _InVain:
     """A run that showed nothing of these pairs. ``read``: of what memory held at first; ``chose``: it met a
-    condition that nobody knows."""
+    condition that nobody knows; ``instructions``: that it took."""
 
     pairs: frozenset[Sites]
     across: bool
     inputs: Inputs
     chose: bool
+    instructions: int
     read: Mapping[tuple[Array, int, Type], Value]
 
 
@@ -216,25 +217,30 @@ class Search:
 
     def _under(self, wanted: Iterable[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
         pairs = list(wanted)
-        if self._ran_alike(pairs, inputs, across):
+        alike = self._ran_alike(pairs, inputs, across)
+        if alike is not None:  # counted as if it was made: what is tried is not up to what is left out
+            work.DONE.instructions += alike.instructions
             return {}
+        begun = work.DONE.instructions
         found = self._run_under(pairs, inputs, across)
         ran = self.last
         if ran is not None and not found and len(ran.memory.read) <= budgets.KEPT_READS:
-            self.in_vain.append(_InVain(frozenset(pairs), across, inputs, ran.passed_over, ran.memory.read))
+            made, read = work.DONE.instructions - begun, ran.memory.read
+            self.in_vain.append(_InVain(frozenset(pairs), across, inputs, ran.passed_over, made, read))
         return found
 
-    def _ran_alike(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> bool:
-        """Whether a run that showed nothing would only be made again: nothing that it read differs now."""
+    def _ran_alike(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> _InVain | None:
+        """A run that showed nothing, and would only be made again: nothing that it read differs now."""
         contents = self._contents(inputs)
-        return any(
-            ran.across == across
+        alike = (
+            ran for ran in self.in_vain
+            if ran.across == across
             and ran.inputs.arguments is inputs.arguments
             and (ran.inputs.choice == inputs.choice or not ran.chose)
             and ran.pairs.issuperset(pairs)
             and all(contents.at(*cell) == value for cell, value in ran.read.items())
-            for ran in self.in_vain
-        )
+        )  # fmt: skip
+        return next(alike, None)
 
     def _run_under(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
         found: dict[Sites, Shown] = {}
