@@ -110,11 +110,12 @@ def test_no_array_is_said_to_hold_one_number_where_another_lane_read_a_different
 def test_what_atomics_alone_have_written_is_known_to_have_begun_as_the_host_left_it() -> None:
     counter = Array("head", Space.GLOBAL, INT32, (1,), 1)
     memory = Memory(lambda array, offset, type: 6)
+    held = memory.held(counter)
     for old in (6, 7):
         assert (
-            memory.update(counter, counter, 0, INT32, lambda v: v + 1 if isinstance(v, int) else None) == old
+            memory.update(held, counter, 0, INT32, lambda v: v + 1 if isinstance(v, int) else None) == old
         )
-        assert memory.began[counter, 0] == 6
-    memory.store(counter, 0, 4, 0)
-    memory.update(counter, counter, 0, INT32, lambda v: v)
-    assert not memory.began
+        assert held.began[0] == 6
+    memory.store(held, 0, 4, 0)
+    memory.update(held, counter, 0, INT32, lambda v: v)
+    assert not held.began

@@ -27,7 +27,7 @@ from cuda_lsp.static.findings.conditions import (
 from cuda_lsp.static.solver.query import Outcome, Query, is_linear
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.terms import Term
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
@@ -68,11 +68,19 @@ def needed_condition(formula: Term, query: Query, arguments: Mapping[str, int]) 
 
 
 def _beyond_grid(formula: Term, query: Query, needed: Callable[[Term], bool]) -> Mapping[str, BeyondGrid]:
-    """Parameters that are more than an unknown extent of the grid: more than there are blocks to go round."""
+    """Parameters that are more than an unknown extent of the grid: more than there are blocks to go round.
+
+    Not of an extent that is made of the parameter.
+    """
     parts = set(t.subterms(formula))
     extents = [(axis, x) for axis in GDIM if (x := query.where.axes[axis]) in parts and not x.is_const]
-    pairs = ((x, axis, extent) for x in query.parameters(formula) for axis, extent in extents)
-    return {x.args[0]: BeyondGrid(x.args[0], axis) for x, axis, extent in pairs if needed(t.lt(extent, x))}
+    ties = [set(t.subterms(part)) for part in t.conjuncts(formula) if part.op is Op.EQ]
+    return {
+        x.args[0]: BeyondGrid(x.args[0], axis)
+        for x in query.parameters(formula)
+        for axis, extent in extents
+        if not any({x, extent} <= tie for tie in ties) and needed(t.lt(extent, x))
+    }
 
 
 @define
