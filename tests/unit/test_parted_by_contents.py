@@ -112,9 +112,7 @@ def test_what_atomics_alone_have_written_is_known_to_have_begun_as_the_host_left
     memory = Memory(lambda array, offset, type: 6)
     held = memory.held(counter)
     for old in (6, 7):
-        assert (
-            memory.update(held, counter, 0, INT32, lambda v: v + 1 if isinstance(v, int) else None) == old
-        )
+        assert memory.update(held, counter, 0, INT32, lambda v: v + 1 if isinstance(v, int) else None) == old
         assert held.began[0] == 6
     memory.store(held, 0, 4, 0)
     memory.update(held, counter, 0, INT32, lambda v: v)
