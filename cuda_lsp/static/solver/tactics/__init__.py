@@ -70,6 +70,16 @@ _CHEAP: tuple[Tactic, ...] = (
 
 PROOFS: tuple[Tactic, ...] = (*_CHEAP, steps.whole, plain.refuted)  # Z3 as it is
 
+_WHAT_IS_CHEAP: tuple[Tactic, ...] = (
+    models.already_shown,
+    models.of_one_value(models.soon(meetings.in_a_row), _CHEAP),  # a race however wide rows are
+    *_CHEAP,
+    extents.of_loops(_CHEAP),
+    models.of_one_value(models.soon(elements.read_by_both), _CHEAP),
+    models.of_one_value(models.soon(models.of_given_sizes), _CHEAP),  # for numbers in place of sizes
+    meetings.under_the_launch,
+)
+
 ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (threads.apart,),  # which asks nobody
     (alone.one_comes_by,),
@@ -78,15 +88,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
     (common.for_group(_CHEAP),),  # pairs that differ in conditions on data only, at once
     (reached.wherever_reached,),  # without the conditions that both threads share
     (members.within_their_arrays(_OF_ADDRESSES),),
-    (
-        models.already_shown,
-        models.of_one_value(models.soon(meetings.in_a_row), _CHEAP),  # a race however wide rows are
-        *_CHEAP,
-        extents.of_loops(_CHEAP),
-        models.of_one_value(models.soon(elements.read_by_both), _CHEAP),
-        models.of_one_value(models.soon(models.of_given_sizes), _CHEAP),  # for numbers in place of sizes
-        meetings.under_the_launch,
-    ),
+    _WHAT_IS_CHEAP,
     (
         models.already_shown,
         tiles.that_fit(_IN_EACH_CASE),  # what only sizes that are no multiples of a tile bring together
@@ -108,8 +110,8 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
 )
 """Each round is tried on all pairs before the next one begins."""
 
-FIRST_PROOFS = len(ROUNDS) - 4
-"""The round of what is cheap, and decides most."""
+FIRST_PROOFS = ROUNDS.index(_WHAT_IS_CHEAP)
+"""The number of the round that decides most."""
 
 FOR_EVERY_LAUNCH: tuple[Tactic, ...] = tuple(tactic for tactic in PROOFS if tactic is not masks.powers_of_two)
 """Proofs without a launch: those that take no parameter to be a power of two."""
