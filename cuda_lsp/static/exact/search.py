@@ -95,8 +95,8 @@ class _Log:
 
 @frozen(eq=False)
 class _InVain:
-    """A run that showed nothing of these pairs. ``read``: of what memory held at first; ``chose``: it met a
-    condition that nobody knows; ``instructions``: that it took."""
+    """Runs that showed nothing of these pairs. ``read``: of what memory held at first; ``chose``: they met a
+    condition that nobody knows; ``instructions``: that they took."""
 
     pairs: frozenset[Sites]
     across: bool
@@ -132,7 +132,7 @@ class Search:
     )
     passed_over: bool = False  # some run met a condition that nobody knows
     in_vain: list[_InVain] = field(factory=list[_InVain])
-    last: Schedule | None = None  # of which the accesses were listed
+    ran: list[Schedule] = field(factory=list[Schedule])  # for the inputs that are tried
 
     @staticmethod
     def of(
@@ -222,15 +222,16 @@ class Search:
             work.DONE.instructions += alike.instructions
             return {}
         begun = work.DONE.instructions
+        self.ran.clear()
         found = self._run_under(pairs, inputs, across)
-        ran = self.last
-        if ran is not None and not found and len(ran.memory.read) <= budgets.KEPT_READS:
-            made, read = work.DONE.instructions - begun, ran.memory.read
-            self.in_vain.append(_InVain(frozenset(pairs), across, inputs, ran.passed_over, made, read))
+        read = {cell: value for ran in self.ran for cell, value in ran.memory.read.items()}
+        if not found and len(read) <= budgets.KEPT_READS:
+            chose, made = any(ran.passed_over for ran in self.ran), work.DONE.instructions - begun
+            self.in_vain.append(_InVain(frozenset(pairs), across, inputs, chose, made, read))
         return found
 
     def _ran_alike(self, pairs: Sequence[Sites], inputs: Inputs, across: bool) -> _InVain | None:
-        """A run that showed nothing, and would only be made again: nothing that it read differs now."""
+        """Runs that showed nothing, and would only be made again: nothing that they read differs now."""
         contents = self._contents(inputs)
         alike = (
             ran for ran in self.in_vain
@@ -361,7 +362,8 @@ class Search:
                     here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
-        schedule = self.last = self.schedule(places, inputs)
+        schedule = self.schedule(places, inputs)
+        self.ran.append(schedule)
 
         def enough() -> bool:
             seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
@@ -424,6 +426,7 @@ class Search:
             return False
 
         schedule = self.schedule(places, inputs)
+        self.ran.append(schedule)
         schedule.watch = watch
         try:
             schedule.run()
