@@ -396,8 +396,10 @@ class Translation:
             gone = spread or has_no_instance_left(sources, focus, self._sources)
             told = half_typed_problems(problems, focus, last, self._problems, gone=gone)
             if told is None:
-                self._wait = 0 if focus.instances else budgets.PATIENCE
-                self._unnamed |= {focus.name} if focus.instances else set()
+                if focus.instances:
+                    self._unnamed.add(focus.name)
+                else:
+                    self._wait = budgets.PATIENCE
                 return False
             self._sources, self._problems = half_typed_sources(sources, focus, self._source), told
             self._lost = True

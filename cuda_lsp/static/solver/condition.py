@@ -61,9 +61,8 @@ def needed_condition(formula: Term, query: Query, arguments: Mapping[str, int]) 
             found += _bounds(parameter, formula, query, needed)
     if found:
         beyond = _beyond_grid(formula, query, needed)
-        return tuple(beyond.get(c.parameter, c) if c.sign in (">", ">=") else c for c in found)[
-            : budgets.MOST_CONDITIONS
-        ]
+        most = found[: budgets.MOST_CONDITIONS]
+        return tuple(beyond.get(c.parameter, c) if c.sign in (">", ">=") else c for c in most)
     return (SomeValues(tuple(x.args[0] for x in parameters[: budgets.MOST_CONDITIONS])),)
 
 
