@@ -62,7 +62,7 @@ def site_of(body: str) -> LaunchSite:
     ],
 )
 def test_a_function_of_the_host_hands_a_pointer_on(body: str, offset: object) -> None:
-    assert {position: s.offset for position, s in site_of(body).shared.items()} == {1: offset}
+    assert {position: s.offset for position, s in site_of(body).leads.shared.items()} == {1: offset}
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_function_of_the_host_hands_a_pointer_on(body: str, offset: object) ->
 )
 def test_buffers_of_their_own_stay_apart(body: str) -> None:
     site = site_of(body)
-    assert not site.shared
-    assert not site.shared_fields
+    assert not site.leads.shared
+    assert not site.leads.shared_fields
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_distance_counts_elements_of_what_the_later_pointer_points_to(
     arguments: str, offset: int | None
 ) -> None:
     body = f"void* v = d; double* d2 = (double*)d; k<<<1, 32>>>({arguments});"
-    assert site_of(body).shared[1].offset == offset
+    assert site_of(body).leads.shared[1].offset == offset
 
 
 @pytest.mark.parametrize(
@@ -114,18 +114,18 @@ def test_a_distance_counts_elements_of_what_the_later_pointer_points_to(
     ["carve(d, 500)", "carve_by_name(d, 500)", "W{d, d + 500}", "w", "v"],
 )
 def test_fields_of_a_record_lie_so_far_apart(argument: str) -> None:
-    told = site_of(f"W w = carve(d, 500); W v{{d, d + 500}}; k<<<1, 32>>>({argument});").shared_fields
+    told = site_of(f"W w = carve(d, 500); W v{{d, d + 500}}; k<<<1, 32>>>({argument});").leads.shared_fields
     assert [(place, s.first, s.offset) for place, s in told.items()] == [((0, "b"), "#0.a", 500)]
 
 
 def test_an_offset_by_another_field_names_it() -> None:
-    told = site_of("k<<<1, 32>>>(W{d, d + n, n});").shared_fields
+    told = site_of("k<<<1, 32>>>(W{d, d + n, n});").leads.shared_fields
     assert told[0, "b"].offset == "#0.n"
     assert told[0, "b"].named(["w"]).offset == "w.n"
 
 
 def test_a_field_may_lie_in_the_buffer_of_an_argument() -> None:
-    told = site_of("k<<<1, 32>>>(d, W{d + 8, e});").shared_fields
+    told = site_of("k<<<1, 32>>>(d, W{d + 8, e});").leads.shared_fields
     assert [(place, s.first, s.offset) for place, s in told.items()] == [((1, "a"), 0, 8)]
 
 
@@ -135,7 +135,7 @@ def test_a_field_may_lie_in_the_buffer_of_an_argument() -> None:
 )
 def test_of_a_record_that_changes_the_first_distance_is_not_told(change: str) -> None:
     """Broken twins: what was right when the record was made may not be right at the launch."""
-    told = site_of(f"W w = carve(d, 500); {change} k<<<1, 32>>>(w);").shared_fields
+    told = site_of(f"W w = carve(d, 500); {change} k<<<1, 32>>>(w);").leads.shared_fields
     assert all(s.offset != 500 for s in told.values())
 
 

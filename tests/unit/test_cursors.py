@@ -14,7 +14,7 @@ from cuda_lsp.static.analyze import check_text
 
 def _apart(body: str) -> SharedBuffer | None:
     text = f"float *pool; void f(float *w, int n, int m) {{ {body} k<<<8, 256>>>(a, b, n, m); }}"
-    return find_launches(Path("/x/a.cu"), text)[-1].shared.get(1)
+    return find_launches(Path("/x/a.cu"), text)[-1].leads.shared.get(1)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ float *made(int n) { float *p; cudaMalloc(&p, n * 4); return p; }
 )
 def test_a_cursor_that_a_function_moves_is_one_buffer(body: str, offset: object) -> None:
     text = f"{FUNCTIONS}void f(float *w, int n, int m) {{ {body} k<<<8, 256>>>(a, b, n, m); }}"
-    shared = find_launches(Path("/x/a.cu"), text)[-1].shared.get(1)
+    shared = find_launches(Path("/x/a.cu"), text)[-1].leads.shared.get(1)
     assert shared is not None and shared.offset == offset and not shared.pieces
 
 
 def test_what_functions_allocate_are_buffers_of_their_own() -> None:
     body = "int failed; float *a = made(n), *b = made(n), *c = other_file(&failed), *d = other_file(&failed);"
     text = f"{FUNCTIONS}void f(int n) {{ {body} k<<<8, 256>>>(a, b, c, d); }}"
-    assert not find_launches(Path("/x/a.cu"), text)[-1].shared
+    assert not find_launches(Path("/x/a.cu"), text)[-1].leads.shared

@@ -153,7 +153,7 @@ PROGRAMS = [
 
 def told(program: Program, what: str) -> dict[int, SharedBuffer]:
     (site,) = find_launches(Path("a.cu"), CLASSES + program.text.replace("@", what))
-    return dict(site.shared)
+    return dict(site.leads.shared)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
@@ -204,7 +204,7 @@ def test_two_allocations_are_not_one_buffer(program: Program) -> None:
 )  # fmt: skip
 def test_allocations_that_take_turns_or_are_kept_alike_stay_apart(text: str) -> None:
     (site,) = find_launches(Path("a.cu"), CLASSES + text)
-    assert not site.shared
+    assert not site.leads.shared
 
 
 @pytest.mark.parametrize("moved", ["", "o->b = o->b + 1;", "w->b += n;", "std::swap(w->a, w->b);"])
@@ -212,7 +212,7 @@ def test_a_distance_that_another_function_changes_is_not_told(moved: str) -> Non
     text = "void fill(Acts* w, float* d, int n) { w->a = d; w->b = d + 500; }"
     text += f"void more(Acts* w, int n) {{ {moved} }}"
     (site,) = find_launches(Path("a.cu"), f"{CLASSES}{text}{_RUN}")
-    assert site.shared[1].offset == (None if moved else 500)
+    assert site.leads.shared[1].offset == (None if moved else 500)
 
 
 def test_pieces_that_a_table_lists_are_taken_to_be_long_enough() -> None:
@@ -225,7 +225,7 @@ def test_pieces_that_a_table_lists_are_taken_to_be_long_enough() -> None:
     float* fill(Acts* acts, const size_t* n) { float** to[] = {&acts->a, &acts->b}; return point(to, n); }
     """
     (site,) = find_launches(Path("a.cu"), f"{CLASSES}{text} void run(Acts t) {{ {LAUNCH}(t.a, t.b, 9); }}")
-    assert site.shared == {1: SharedBuffer(0, None, pieces=True)}
+    assert site.leads.shared == {1: SharedBuffer(0, None, pieces=True)}
 
 
 KERNEL = """
@@ -282,4 +282,4 @@ void f(A acts, int n) { BODY }
 )
 def test_places_of_a_table_lie_apart_but_each_is_one(body: str, offset: object, pieces: bool) -> None:
     site = find_launches(Path("/x/a.cu"), TABLE.replace("BODY", body))[-1]
-    assert (site.shared[1].offset, site.shared[1].pieces) == (offset, pieces)
+    assert (site.leads.shared[1].offset, site.leads.shared[1].pieces) == (offset, pieces)

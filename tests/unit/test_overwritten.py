@@ -28,7 +28,7 @@ LAUNCH = "k<<<1, 32>>>(d, p);"
 
 def shared(body: str) -> set[int]:
     """Arguments of the last launch that point into the buffer of an earlier one."""
-    return set(find_launches(Path("a.cu"), HOST.format(body=body))[-1].shared)
+    return set(find_launches(Path("a.cu"), HOST.format(body=body))[-1].leads.shared)
 
 
 @pytest.mark.parametrize(

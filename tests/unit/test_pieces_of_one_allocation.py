@@ -70,7 +70,7 @@ def apart(body: str, arguments: str = "a, b") -> object:
     launch = f"k<<<(n + 255) / 256, 256>>>({arguments}, n, m);"
     parameters = "float* w, float* v, Arena& x, View u, Derived& d, Base& e, int n, int m"
     text = f"{HOST} void f({parameters}) {{ {body} {launch} }}"
-    shared = find_launches(Path("/x/a.cu"), text)[-1].shared
+    shared = find_launches(Path("/x/a.cu"), text)[-1].leads.shared
     return (shared[1].offset, shared[1].unit) if 1 in shared else ""
 
 

@@ -41,7 +41,7 @@ void f(Context* ctx, int n, int rows) {
 )
 def test_what_an_object_hands_out_is_the_objects(body: str, offset: object) -> None:
     (site,) = find_launches(Path("a.cu"), HOST.replace("BODY", body))
-    shared = site.shared.get(1)
+    shared = site.leads.shared.get(1)
     assert (shared.offset if shared is not None else "apart") == offset
 
 
@@ -100,7 +100,7 @@ void f(float* d, int n, int pack) {
 )
 def test_where_a_tail_begins_follows_from_how_long_it_is(host: str, offset: object) -> None:
     (site,) = find_launches(Path("a.cu"), TAIL.replace("HOST", host))
-    assert site.shared[3].offset == offset
+    assert site.leads.shared[3].offset == offset
 
 
 COPIED = """
@@ -216,4 +216,4 @@ APART, ONE = False, True
 )
 def test_what_a_setter_stored_is_each_objects_own(kept: str, function: str, one: bool) -> None:
     (site,) = find_launches(Path("a.cu"), f"{kept} void f({function}")
-    assert (1 in site.shared) is one
+    assert (1 in site.leads.shared) is one

@@ -62,7 +62,7 @@ def test_what_callers_hand_on_is_one_buffer_where_it_is(host: str) -> None:
 def test_pieces_that_callers_hand_on_lie_as_far_apart_as_there() -> None:
     host = RUN + "void f(float* a, int n) { std::thread t(run, a, a + 64, n); t.join(); }"
     (launch,) = find_launches(Path("/x/k.cu"), KERNEL + host)
-    assert launch.shared[1].offset == 64
+    assert launch.leads.shared[1].offset == 64
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cuda_lsp.static.analyze import Analyzer, check_text
 def shared(arguments: str) -> dict[int, tuple[object, object]]:
     text = f"void f() {{ const int N = 64; k<<<1, 32>>>({arguments}); }}"
     (site,) = find_launches(Path("a.cu"), text)
-    return {position: (s.first, s.offset) for position, s in site.shared.items()}
+    return {position: (s.first, s.offset) for position, s in site.leads.shared.items()}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_edited_launch_is_seen_by_the_kernel(tmp_path: Path) -> None:
 def held(body: str) -> dict[int, tuple[object, object]]:
     """What the last launch of a function shares, whose parameters are ``d``, ``e`` and ``n``."""
     site = find_launches(Path("a.cu"), f"void f(float* d, float* e, int n) {{ {body} }}")[-1]
-    return {position: (s.first, s.offset) for position, s in site.shared.items()}
+    return {position: (s.first, s.offset) for position, s in site.leads.shared.items()}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_what_is_written_on_ways_that_leave_does_not_count(body: str, offset: in
 def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> None:
     body = "float *q = d + 0 * B * T, *k = d + 1 * B * T; k<<<1, 32>>>(q, k, n);"
     (site,) = find_launches(Path("a.cu"), f"void f(float* d, int B, int T, int n) {{ {body} }}")
-    assert site.shared[1] == SharedBuffer(0, None, pieces=True)
+    assert site.leads.shared[1] == SharedBuffer(0, None, pieces=True)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> No
 )
 def test_a_size_that_has_a_name_is_the_product_that_it_is_set_to(body: str, pieces: bool) -> None:
     (site,) = find_launches(Path("a.cu"), f"void f(float* d, at::Tensor x, int B, int T, int n) {{ {body} }}")
-    assert site.shared[1] == SharedBuffer(0, None, pieces=pieces)
+    assert site.leads.shared[1] == SharedBuffer(0, None, pieces=pieces)
 
 
 def test_a_handle_of_a_library_that_a_function_takes_by_reference_is_no_buffer() -> None:
@@ -214,7 +214,7 @@ void f(Layer layer, float* d, int B, int T) {{
 """
     for type, pieces in (("cublasHandle_t", True), ("cudaStream_t", True), ("float*", False), ("T", False)):
         (site,) = find_launches(Path("a.cu"), text.format(type=type))
-        assert site.shared[1].pieces is pieces, type
+        assert site.leads.shared[1].pieces is pieces, type
 
 
 NEVER = """
@@ -272,7 +272,7 @@ CARVED = "float* a = (float*)work; int* b = (int*)(a + s); float* c = (float*)(b
 )
 def test_a_workspace_is_carved_into_arrays_of_different_types(body: str, pieces: bool) -> None:
     (site,) = find_launches(Path("a.cu"), f"void f(float* d, void* work, int s, int t, int n) {{ {body} }}")
-    assert site.shared[1].pieces is pieces
+    assert site.leads.shared[1].pieces is pieces
 
 
 def test_pieces_are_told_to_be_taken_for_granted(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_parts_of_a_buffer_lie_as_far_apart_as_the_grid_is_large(
 )
 def test_how_large_elements_are_is_no_size_between_pieces(behind: str, pieces: bool) -> None:
     text = f"template <typename T> void f(char* d) {{ char* p = d + {behind}; k<<<1, 32>>>(d, p); }}"
-    (shared,) = find_launches(Path("a.cu"), text)[-1].shared.values()
+    (shared,) = find_launches(Path("a.cu"), text)[-1].leads.shared.values()
     assert (shared.first, shared.offset, shared.pieces) == (0, None, pieces)
 
 
@@ -390,5 +390,5 @@ struct A { char* d; char* p; int n;
   template <typename T> void f() { p = d + n * sizeof(T); }
   template <typename T> void g() { char* q = d + n * sizeof(T); k<<<1, 32>>>(p, q); }
 };"""
-    (shared,) = find_launches(Path("a.cu"), text)[-1].shared.values()
+    (shared,) = find_launches(Path("a.cu"), text)[-1].leads.shared.values()
     assert (shared.offset, shared.pieces) == (None, False)

@@ -132,8 +132,8 @@ def _shared_at(kernel: KernelSource, site: LaunchSite) -> dict[str, SharedBuffer
     names = kernel.parameters
     if any(p >= len(names) for p in site.arguments):
         return {}
-    told = [(f"#{position}", shared) for position, shared in site.shared.items()]
-    told += [(f"#{i}.{name}", shared) for (i, name), shared in site.shared_fields.items()]
+    told = [(f"#{position}", shared) for position, shared in site.leads.shared.items()]
+    told += [(f"#{i}.{name}", shared) for (i, name), shared in site.leads.shared_fields.items()]
     placed = ((named(place, names), shared.named(names)) for place, shared in told)
     return {name: shared for name, shared in placed if isinstance(name, str)}
 
@@ -168,6 +168,7 @@ class Passed:
     """What launches pass of a kernel's parameters that belongs together.
 
     ``shared``: pointers into an earlier one's buffer. ``one_buffer``: places that may point to one.
+    ``perhaps``: two pointers that may come from one thing in a way that nobody follows.
     ``told``: of records, by parameter, the fields of which every launch's text tells what they hold.
     ``computed``: integers that every launch computes from others. ``cluster``: blocks of a cluster, as the
     kernel's own attribute says.
@@ -178,6 +179,7 @@ class Passed:
     told: Mapping[str, Set[str]] = field(factory=dict[str, Set[str]])
     computed: Mapping[str, Formula] = field(factory=dict[str, Formula])
     cluster: Dim3 | None = None
+    perhaps: tuple[tuple[str, str], ...] = ()
 
 
 NOTHING_PASSED = Passed()
@@ -186,7 +188,15 @@ NOTHING_PASSED = Passed()
 def passed(kernel: KernelSource, sites: Sequence[LaunchSite], directive: KernelDirective | None) -> Passed:
     """What launches pass of a kernel's parameters that belongs together."""
     buffers = _shared_arguments(kernel, sites), _one_buffer(kernel, sites), _told_fields(kernel, sites)
-    return Passed(*buffers, _computed_arguments(kernel, sites, directive))
+    computed = _computed_arguments(kernel, sites, directive)
+    return Passed(*buffers, computed, perhaps=_perhaps_one(kernel, sites))
+
+
+def _perhaps_one(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[tuple[str, str], ...]:
+    """Pairs of parameters that some launch may point into one buffer, as far as anybody knows."""
+    names = kernel.parameters
+    every = {pair for site in sites_of(kernel, sites) for pair in site.leads.perhaps}
+    return tuple((names[first], names[second]) for first, second in sorted(every) if second < len(names))
 
 
 def _told_fields(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, Set[str]]:
@@ -194,7 +204,7 @@ def _told_fields(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str,
     found: dict[str, Set[str]] = {}
     for site in sites_of(kernel, sites):
         for position, name in enumerate(kernel.parameters):
-            here = {field for at, field in site.told_fields if at == position}
+            here = {field for at, field in site.leads.told_fields if at == position}
             found[name] = found.get(name, here) & here
     return found
 

@@ -31,8 +31,19 @@ def _none_known(given: Mapping[str, int]) -> tuple[SizedLaunch, ...]:
     return ()
 
 
-Buffers = tuple[Mapping[int, SharedBuffer], Mapping[tuple[int, str], SharedBuffer], Set[tuple[int, str]]]
-"""``shared``, ``shared_fields`` and ``told_fields`` of a launch."""
+@frozen
+class Buffers:
+    """Where the pointers that a launch passes lead, by position; of records by that and the field's name.
+
+    ``shared``: into the buffer of an earlier one. ``shared_fields``: the same of those in records.
+    ``told_fields``: those in records of which the text tells what they hold. ``perhaps``: two that come from
+    one thing, as far as anybody knows, in a way that is not followed.
+    """
+
+    shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
+    shared_fields: Mapping[tuple[int, str], SharedBuffer] = field(factory=dict[tuple[int, str], SharedBuffer])
+    told_fields: Set[tuple[int, str]] = frozenset()
+    perhaps: frozenset[tuple[int, int]] = frozenset()
 
 
 @frozen
@@ -44,10 +55,6 @@ class Called:
     buffers: Buffers
 
 
-def _no_buffers() -> Buffers:
-    return {}, {}, frozenset()
-
-
 @frozen
 class LaunchSite:
     """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
@@ -55,8 +62,7 @@ class LaunchSite:
     ``extents``: arguments that are the block's extent, whatever that is: position → axis.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``buffers``: gives ``shared``, ``shared_fields`` and ``told_fields``, which take longest, and are not
-    always asked for.
+    ``buffers``: gives ``leads``, which takes longest, and is not always asked for.
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
@@ -83,7 +89,7 @@ class LaunchSite:
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
-    buffers: Callable[[], Buffers] = field(default=_no_buffers, eq=False, repr=False)
+    buffers: Callable[[], Buffers] = field(default=Buffers, eq=False, repr=False)
     block_axes: Extents = (None, None, None)
     left_out: bool = False
     conditions: tuple[str, ...] = ()
@@ -106,23 +112,9 @@ class LaunchSite:
     hands_on: bool = field(default=False, eq=False)
     held_blocks: tuple[Dim3, ...] = ()
 
-    @property
-    def shared(self) -> Mapping[int, SharedBuffer]:
-        """Arguments that point into the buffer of an earlier one, by position."""
-        return self._known_buffers[0]
-
-    @property
-    def shared_fields(self) -> Mapping[tuple[int, str], SharedBuffer]:
-        """The same of pointers in records, by position and name."""
-        return self._known_buffers[1]
-
-    @property
-    def told_fields(self) -> Set[tuple[int, str]]:
-        """Fields of records of which the text tells what they hold."""
-        return self._known_buffers[2]
-
     @cached_property
-    def _known_buffers(self) -> Buffers:
+    def leads(self) -> Buffers:
+        """Where its pointers lead."""
         return self.buffers()
 
     @cached_property
@@ -139,14 +131,15 @@ class LaunchSite:
             self.dynamic_shared,
             *self.arguments.items(),
             *self.extents.items(),
-            *self.shared.items(),
+            *self.leads.shared.items(),
             *self.conditions,
             *self.sized,
             *self.fields.items(),
             *self.computed.items(),
             *self.computed_fields.items(),
-            *self.shared_fields.items(),
-            *sorted(self.told_fields),
+            *self.leads.shared_fields.items(),
+            *sorted(self.leads.told_fields),
+            *sorted(self.leads.perhaps),
             *self.pointed,
             *self.types.items(),
             self.passed,

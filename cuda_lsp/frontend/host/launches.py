@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -60,6 +61,7 @@ from cuda_lsp.frontend.host.launch_site import Buffers, Called, LaunchSite
 from cuda_lsp.frontend.host.launcher_objects import object_launches
 from cuda_lsp.frontend.host.passed_fields import PassedField, constants_of
 from cuda_lsp.frontend.host.passed_types import passed_type, renamed, unknown_name
+from cuda_lsp.frontend.host.perhaps_one import perhaps_one
 from cuda_lsp.frontend.host.pieces.apart import followed as pieces_of
 from cuda_lsp.frontend.host.pieces.apart import is_doubtful, refined
 from cuda_lsp.frontend.host.pointed import Pointed, pointed
@@ -559,12 +561,22 @@ class _Reader:
             )
             called = as_called(file, handing_on or self._handing_on, every, at, self._comes_to)
             set_ = ((file, *set_) for set_ in as_set(constants.functions, file.pointers, every, at))
-            others = itertools.chain(called, set_)
+            others = [*called, *set_]
             found = together(found, (buffers(*other, nobody_computes) for other in others))
             told = frozenset((field.position, field.name) for field in fields)
-            return *by_field(found, fields, len(launch.arguments)), told
+            perhaps = self._perhaps([(file, launch.arguments, at), *others], found)
+            return Buffers(*by_field(found, fields, len(launch.arguments)), told, perhaps)
 
         return self._once((shared_buffers, at, handing_on, *_written_as(launch)), buffers_told)
+
+    def _perhaps(
+        self, ways: Iterable[tuple[HostFile, Sequence[str], int]], found: _Buffers
+    ) -> frozenset[tuple[int, int]]:
+        """Pairs of arguments that may come from one thing, of which nothing else is told."""
+        every: set[tuple[int, int]] = set()
+        for file, arguments, at in ways:
+            every.update(perhaps_one(file.host, arguments, at, partial(file.constants.integer, before=at)))
+        return frozenset(every - {(buffer.first, position) for position, buffer in found.items()})
 
     def _hands_on(self, launch: Written, at: int) -> bool:
         """Whether several pointers come from who calls the function around, as others may."""

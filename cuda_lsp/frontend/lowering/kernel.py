@@ -375,10 +375,20 @@ def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[tuple[str, Array]]
 def _granted(low: Lowering) -> tuple[str, ...]:
     pieces = (f"{what} point to pieces of one buffer that do not overlap"
               for what in _written_pairs(low, low.pieces))  # fmt: skip
+    perhaps = (f"{what}, which the host may take from one buffer, do not overlap"
+               for first, name in low.launched.perhaps if not _is_led(low, first, name)
+               for what in _written_pairs(low, {name: first}))  # fmt: skip
     named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
     shuffled = (f"`{name}` works by shuffles, and not in its storage" for name in low.shuffled)
     apart = (*_captured_apart(low), *_fields_apart(low), *low.kept_pointers.granted())
-    return (*pieces, *apart, *named, *shuffled)
+    return (*pieces, *perhaps, *apart, *named, *shuffled)
+
+
+def _is_led(low: Lowering, first: str, name: str) -> bool:
+    """Whether a launch says more of two pointers: that they are in one buffer."""
+    return any(
+        known.get(name) == first or known.get(first) == name for known in (low.pieces, low.overlapping)
+    ) or low.arrays.get(f"parameter {name}") is low.arrays.get(f"parameter {first}")
 
 
 def _fields_apart(low: Lowering) -> Iterator[str]:
