@@ -39,7 +39,7 @@ _TELLS_TYPES = re.compile(
 )
 _TYPES = frozenset({b"int", b"unsigned", b"float", b"double", b"char", b"long", b"short", b"bool", b"size_t"})
 _ENDS = re.compile(rb"[;{}\n]")
-_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(\w+)")
+_DIRECTIVE = re.compile(rb"(?<![ \t])[ \t]*#[ \t]*(\w+)")
 _CONDITIONS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"else", b"endif"})
 _UNNAMED = re.compile(r"[(…]")  # of what has no name: a lambda, a class of a namespace without
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
