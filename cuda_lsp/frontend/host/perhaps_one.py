@@ -48,7 +48,7 @@ _TURNS = re.compile(
 _CAST = re.compile(
     r"\s?\(\s?(?:const\s)?\w+(?:(?:\s|\s?::\s?)\w+){0,3}(?:\s?<[^<>()]{0,100}>)?[\s*]{0,4}(?:const)?\s?\)\s?(?=[\w(&*])"
 )
-_FREE = re.compile(rf"({_NAME}(?:\s?::\s?{_NAME}){{0,4}})\s?(?:<[^;{{}}()]{{0,100}}>\s?)?(?=\()")
+_FREE = re.compile(rf"(?<!\w)({_NAME}(?:\s?::\s?{_NAME}){{0,4}})\s?(?:<[^;{{}}()]{{0,100}}>\s?)?(?=\()")
 _SAME = re.compile(
     r"(?:static_cast|reinterpret_cast|const_cast|move|forward|addressof|raw_pointer_cast|device_pointer_cast)\Z"
 )
