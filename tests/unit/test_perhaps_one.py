@@ -21,6 +21,9 @@ float* shown;
 void show(float* d) { shown = d; }
 float* same(float* p);
 float* allocated(int n);
+void pick(float*& e, float* d);
+void choose(float** e, float* d);
+struct Set { void hold(float* d); float* held(); float* get(int i); };
 void run(const float* a, float* b, int n) { move<<<n / 256 + 1, 256>>>(a, b, n); }
 """
 LAUNCH = "move<<<n / 256 + 1, 256>>>"
@@ -46,6 +49,17 @@ MAY_BE_ONE = {
     f" {LAUNCH}(d, e, n); }}",
     "a global": f"void go(float* d, int n) {{ show(d); {LAUNCH}(shown, d, n); }}",
     "a function without a body": f"void go(float* d, int n) {{ {LAUNCH}(same(d), d, n); }}",
+    "a reference that is set": f"void go(float* d, int n) {{ float* e; pick(e, d); {LAUNCH}(e, d, n); }}",
+    "a pointer that is lent": f"void go(float* d, int n) {{ float* e; choose(&e, d); {LAUNCH}(e, d, n); }}",
+    "bytes": f"void go(float* d, int n) {{ float* e; memcpy(&e, &d, sizeof e); {LAUNCH}(e, d, n); }}",
+    "the device's name for it": "void go(float* h, int n) { float* d;"
+    f" cudaHostGetDevicePointer((void**)&d, h, 0); {LAUNCH}(h, d, n); }}",
+    "an object that holds it": f"void go(Set& s, float* d, int n) {{ s.hold(d); {LAUNCH}(s.held(), d, n); }}",
+    "a getter's numbers": f"void go(Set& s, int a, int b, int n) {{ {LAUNCH}(s.get(a), s.get(b), n); }}",
+    "a container of one value": "void go(float* d, int n) { std::vector<float*> v(2, d);"
+    f" {LAUNCH}(v[0], v[1], n); }}",
+    "both ends": f"void go(std::vector<float*>& v, int n) {{ {LAUNCH}(v.front(), v.back(), n); }}",
+    "behind a comma": f"void go(float* d, int n) {{ float* e; e = (n++, d); {LAUNCH}(e, d, n); }}",
     "two getters": f"void go(Two& t, int n) {{ {LAUNCH}(t.cview(), t.view(), n); }}",
 }
 
@@ -56,6 +70,12 @@ ARE_TWO = {
     "fields": f"void go(Two t, int n) {{ Two u = t; {LAUNCH}(t.p, u.q, n); }}",
     "parts of a pair": "void go(float* d, float* e, int n) { std::pair<float*, float*> q(d, e);"
     f" {LAUNCH}(q.first, q.second, n); }}",
+    "a container of two": "void go(float* d, float* e, int n) { std::vector<float*> v{d, e};"
+    f" {LAUNCH}(v[0], v[1], n); }}",
+    "getters by number": f"void go(Set& s, int n) {{ {LAUNCH}(s.get(0), s.get(1), n); }}",
+    "copies": "void go(float* a, int n) { float *d, *e; cudaMalloc(&d, n); cudaMalloc(&e, n);"
+    f" cudaMemcpy(d, a, n, cudaMemcpyHostToDevice); cudaMemcpy(e, d, n, cudaMemcpyDeviceToDevice);"
+    f" {LAUNCH}(d, e, n); }}",
     "elements": f"void go(float** p, int n) {{ {LAUNCH}(p[0], p[1], n); }}",
     "that take turns": "void go(float* d, float* e, int n) { for (int i = 0; i < 8; i++) {"
     f" {LAUNCH}(d, e, n); float* t = d; d = e; e = t; }} }}",
@@ -94,4 +114,9 @@ def test_what_is_followed_makes_one_buffer() -> None:
 
 def test_what_one_launch_is_sure_of_counts_for_all() -> None:
     host = f"void go(Two t, float* d, int n) {{ Two u = t; {LAUNCH}(t.p, u.p, n); {LAUNCH}(d, d, n); }}"
+    assert _verdict(host)[0] is Verdict.RACY
+
+
+def test_a_function_is_called_through_a_pointer() -> None:
+    host = "void go(float* d, int n) { void (*f)(const float*, float*, int) = &run; (*f)(d, d, n); }"
     assert _verdict(host)[0] is Verdict.RACY

@@ -245,7 +245,7 @@ class HostFunctions:
 
     def _passed_to(self, known: Sequence[HostFunctions]) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
-        for name, references, declared_at in (each for functions in known for each in functions._written_to):
+        for name, references, declared_at in (each for functions in known for each in functions.written_to):
             for begin, opening, _ in self._uses.get(name, ()):
                 arguments = self._handed(begin, opening) if opening != declared_at else []
                 for text in (arguments[i].strip() for i in references if i < len(arguments)):
@@ -279,7 +279,7 @@ class HostFunctions:
         return frozenset((*self._by_name, *prototypes, *self._host.macros))
 
     @cached_property
-    def _written_to(self) -> Sequence[tuple[str, tuple[int, ...], int]]:
+    def written_to(self) -> Sequence[tuple[str, tuple[int, ...], int]]:
         """Functions that may write to parameters, also such that are only declared, and where each opens."""
         found = [(f.name, f.references, f.opening) for f in self._functions if f.references]
         for prototype in _PROTOTYPE.finditer(self._host.plain):

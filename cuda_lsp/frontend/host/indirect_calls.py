@@ -1,6 +1,7 @@
 """Calls of a function by way of its value: ``F g = run; g(a, b);``, ``std::thread worker(run, a, b);``.
 
-Read from text. Whoever is handed a function and arguments behind it calls it with these, as far as is known.
+``(*g)(a, b)`` is such a call too. Read from text. Whoever is handed a function and arguments behind it calls
+it with these, as far as is known.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _VALUE = (
     r"(?<![\w.>])&?\s?(?:[A-Za-z_]\w*\s?::\s?)*(?<!\w){name}\s?(?:<[^<>;(){{}}]{{0,100}}>\s?)?(?=[;,)}}])"
 )
 _HOLDER = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\)?\s?(?:\([^()]{0,200}\)\s?)?[={(]\s?\Z")
+_THROUGH = r"(?<=[;{{}}=(,])\s?\(\s?\*\s?{holder}\s?\)\s?\("
+"""``(*g)(``, where no type stands before it, which would declare ``g``."""
 _OPENING = re.compile(r"\(")
 _LONGEST_HEAD = 400
 
@@ -39,6 +42,10 @@ def _indirect_calls(text: HostText, functions: HostFunctions, name: str) -> Iter
         yield from _handed(text, name, value)
     for holder in sorted(holders - {name}):
         yield from (evolve(call, name=name) for call in functions.calls(holder, member=True))
+        for begin in re.finditer(_THROUGH.format(holder=holder), plain):
+            closing = text.closing(begin.end() - 1)
+            passed = whole_arguments(plain[begin.end() : closing]) if closing > 0 else []
+            yield Call(name, None, tuple(passed), begin.start(), closing + 1)
 
 
 def _handed(text: HostText, name: str, value: re.Match[str]) -> Iterator[Call]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import evolve, frozen
@@ -20,7 +20,7 @@ from cuda_lsp.frontend.host.constants import NO_POINTERS
 from cuda_lsp.frontend.host.host_functions import HostFunctions
 from cuda_lsp.frontend.host.same_element import is_one_element
 from cuda_lsp.frontend.host.shared_arguments import choices
-from cuda_lsp.frontend.host.text import HostText, closing_near, whole_arguments
+from cuda_lsp.frontend.host.text import HostText, closing_near, split_arguments, whole_arguments
 
 _NAME = r"[A-Za-z_]\w*"
 _TYPE = (
@@ -33,6 +33,10 @@ _ASSIGNED = re.compile(
 )
 _MADE = re.compile(rf"(?<=[;{{}}])\s?(?:const\s|static\s)?{_TYPE}({_NAME})\s?(?:=\s?)?([({{])")
 _EACH = re.compile(rf"\bfor\s?\(\s?(?:const\s)?{_TYPE}({_NAME})\s?:(?!:)\s?")
+_CALLED = re.compile(rf"(?<=[;{{}}])\s?(?:({_NAME})\s?(?:\.|->)\s?|({_NAME})\s?::\s?)?({_NAME})\s?\(")
+_LENT = re.compile(
+    rf"(?:\(\s?\w{{1,40}}\s?\*\s?\*\s?\)\s?)?&\s?({_NAME})\Z|(?<!\w)({_NAME})\s?\.\s?begin\s?\(\s?\)\Z"
+)
 _UNION = re.compile(rf"\bunion\s({_NAME})\s?\{{")
 _DECLARED = re.compile(
     rf"(?<![\w.>])({_NAME})(?:\s?<[^;{{}}()]{{0,100}}>)?(\s?[*&]{{1,3}}\s?|\s)(?:const\s)?({_NAME})\s?(?=[=;,:()\[{{])"
@@ -56,6 +60,10 @@ _FRESH = re.compile(
     r"alloc|new|creat|clone|copy|copies|make|empty|zeros|ones|like|dup|load|[Dd]evice|[Ss]tream|[Ss]ize|[Cc]ount|next|take"
 )
 """In names of functions that hand out something of their own, or a number."""
+_OF_ITS_OWN = re.compile(
+    r"[Bb]uffer|[Ss]cratch|[Ww]ork|[Tt]e?mp|[Ss]pace|[Rr]eserve|[Rr]equest|[Aa]cquire|find|emplace"
+)
+_ENDS = {"front": "0", "back": "back", "begin": "0"}
 _PLACE = re.compile(rf"(?:this\s?->\s?)?({_NAME})(?!\w|\s?::)")
 _PART = re.compile(
     rf"\s?(?:(?:\.|->)\s?({_NAME})(?:\s?<[^;{{}}()]{{0,100}}>(?=\s?\())?|\[([^\[\]]{{0,80}})\])"
@@ -180,6 +188,9 @@ class _Origins:
                 found.setdefault(match[1], []).append(_Made(match.end(), _parts(match[2])[0], match[3]))
         for match in _MADE.finditer(plain):
             found.setdefault(match[1], []).extend(self._by_constructor(match.end() - 1))
+        for match in _CALLED.finditer(plain):
+            for name, made in self._by_call(match):
+                found.setdefault(name, []).append(made)
         for match in _EACH.finditer(plain):
             closing = text.closing(plain.find("(", match.start()))
             value = plain[match.end() : max(match.end(), closing)].strip()
@@ -197,6 +208,26 @@ class _Origins:
             for index, value in enumerate(values):
                 whole = not several and value.strip().isidentifier()
                 yield _Made(closing, (), value, (opening, index) if several else None, whole)
+
+    def _by_call(self, match: re.Match[str]) -> Iterator[tuple[str, _Made]]:
+        """``x.set(d);``, ``pick(&e, d);`` without a body: what is lent may become what is passed."""
+        closing = self._text.closing(match.end() - 1)
+        if closing < 0 or any(self._functions.named(match[3])):
+            return
+        passed = [part.strip() for part in whole_arguments(self._plain[match.end() : closing])]
+        written = self._references.get(match[3], ())
+        lent = {i: known[1] or known[2] for i, part in enumerate(passed) if (known := _LENT.match(part))}
+        lent |= {i: passed[i] for i in written if i < len(passed) and passed[i].isidentifier()}
+        if match[1] and not _FRESH.search(match[3]):
+            lent[-1] = match[1]
+        for at, name in lent.items():
+            others = (part for i, part in enumerate(passed) if i != at)
+            yield from ((name, _Made(closing, (), part, whole=False)) for part in others)
+
+    @cached_property
+    def _references(self) -> Mapping[str, Sequence[int]]:
+        """Which arguments functions may write to, by name."""
+        return {name: places for name, places, _ in self._functions.written_to}
 
     @cached_property
     def _declared(self) -> dict[str, list[_Declared]]:
@@ -246,8 +277,13 @@ class _Origins:
                 for leaf in self._leaves(made.value, made.place):
                     if made.slot is None and made.whole:
                         yield evolve(leaf, parts=(*leaf.parts, *rest), slot=source.slot)
-                    elif made.whole or self._points(leaf, made.place):
-                        yield evolve(leaf, slot=made.slot or source.slot)
+                    elif self._points(leaf, made.place):
+                        apart = made.slot is not None and not self._fills(made.slot[0], rest)
+                        yield evolve(leaf, slot=made.slot if apart else source.slot)
+
+    def _fills(self, opening: int, parts: Sequence[str]) -> bool:
+        """``std::vector<float*> v(2, d)``: whether an argument of a constructor becomes any element."""
+        return self._plain[opening] == "(" and bool(parts) and parts[0].startswith("[")
 
     def _passed(self, source: _Source) -> Iterator[_Source]:
         """What callers of the file pass for a parameter of a function."""
@@ -283,7 +319,7 @@ class _Origins:
         elif call is not None:
             yield from self._of_call(call[1].rpartition("::")[2].strip(), text[call.end() :], at, deep - 1)
         else:
-            yield from self._of_place(text, at, deep - 1)
+            yield from self._of_place(split_arguments(text)[-1].strip() if text else "", at, deep - 1)
 
     def _of_call(self, name: str, rest: str, at: int, deep: int) -> Iterator[_Source]:
         """What a call may hand back: of one whose text is known that is followed, and not asked here."""
@@ -340,13 +376,20 @@ def _parts(text: str) -> tuple[tuple[str, ...], int | None]:
         elif text.startswith("(", end):
             closing = closing_near(text, end)
             inside = text[end + 1 : closing].strip()
-            if closing < 0 or _FRESH.search(part[1]) or (inside and part[1] != "at"):
+            if closing < 0 or _FRESH.search(part[1]) or (inside and _OF_ITS_OWN.search(part[1])):
                 return tuple(parts), None
-            parts.append(f"[{inside}]" if inside else f"{part[1]}()")
+            parts += _element(part[1], inside) if inside or part[1] in _ENDS else [f"{part[1]}()"]
             end = closing + 1
         else:
             parts.append(part[1])
     return tuple(parts), end
+
+
+def _element(name: str, index: str) -> Iterator[str]:
+    """``v.at(i)``, ``v.front()`` are elements like ``v[i]``; so is ``w.get(i)``, of what ``get`` numbers."""
+    if name not in _ENDS and name != "at":
+        yield name
+    yield f"[{_ENDS.get(name, index)}]"
 
 
 def _takes_turns(match: re.Match[str]) -> bool:
