@@ -205,6 +205,11 @@ def in_namespaces_only(text: HostText, position: int) -> bool:
     return True
 
 
+def is_in_class(text: HostText, position: int) -> bool:
+    """Whether a place is a class's own, and no function's."""
+    return scope_of(text, position) != "" and not in_namespaces_only(text, position)
+
+
 def writes_member(plain: str, begin: int, end: int, variable: str, member: str) -> bool:
     """Whether a stretch of the text writes to ``variable.member``, or takes its address."""
     name = rf"(?<![\w.]){variable}\s?\.\s?{member}\b"

@@ -22,7 +22,9 @@ from cuda_lsp.frontend.host.called_macros import (
 from cuda_lsp.frontend.host.class_types import Alias, ClassTemplate, ClassTypes, instance
 from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, NotRead, evaluate, known_value
 from cuda_lsp.frontend.host.definitions import (
+    Definition,
     in_namespaces_only,
+    is_in_class,
     is_integer,
     scope_begin,
     scope_of,
@@ -52,6 +54,7 @@ _WHOLE_CALL = re.compile(r"\A(?:\w{1,80}::){0,6}(\w{1,80})\s?\((.*)\)\Z", re.S)
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _TAKES = re.compile(r"\b([A-Za-z_]\w*)\s?(?:<[\w\s,:]*>)?\s?\(")
 _READ_ONLY = frozenset({"if", "while", "for", "switch", "return", "sizeof", "dim3", "min", "max"})
+_CONSTANT = re.compile(r"\b(?:constexpr|const)\b")
 _OF_DEVICES = {"warpSize": WARP_SIZE, "maxThreadsPerBlock": MAX_BLOCK_THREADS}  # of ``cudaDeviceProp``
 _DEPTH = 12  # definitions followed
 _MOST_WORK = 4_000_000  # characters of definitions read for one file: each level may multiply names
@@ -95,6 +98,7 @@ class HostConstants(Reaching):
         self._state: State | None = None  # of the run that is under way
         self._states: dict[int, State | None] = {}  # by place, on this way; None: it is not come by
         self._running: set[int] = set()  # bodies of functions
+        self._fields: dict[str, Sequence[tuple[HostConstants, Definition]]] = {}  # of classes, by name
         self.budget = Budget()
         self.members: Members = _no_members
         self.tables = text.kept(Tables)
@@ -198,10 +202,16 @@ class HostConstants(Reaching):
             return self._evaluated(next(iter(macros)), before, depth)
         if "::" in name:
             return self._in_scope(name, before, depth)
-        if self._visible(name, before) is None and not self._is_written(name):
+        visible = self._visible(name, before)
+        fields = self._fields_named(name, before) if visible is None or visible.text is None else ()
+        if visible is None and fields:
+            return self._of_this(name, before, fields, depth)
+        if visible is None and not self._is_written(name):
             return self._from_headers(name, depth)
         held = self._held(name, before)
         value = self.reached(name, before) or self._counter(name, before) if held is None else None
+        if value is None and held is None and fields and visible is fields[0][1]:
+            return self._of_this(name, before, fields, depth)
         if value is None:
             return self._known(self._by_running(name, before) if held is None else held, name)
         given = self._given.values.get((name, value.position))
@@ -211,6 +221,33 @@ class HostConstants(Reaching):
         if found is None:
             self._missed.add((name, value.position))
         return known_value(found, name)
+
+    def _fields_named(self, name: str, before: int) -> Sequence[tuple[HostConstants, Definition]]:
+        """Where classes declare an integer that a member function names; none where it has written to it."""
+        function = self.functions.around(before)
+        if function is None or not function.member or self.writes({name}, function.body, before):
+            return ()
+        if name not in self._fields:
+            files = [file for file in (self, *self._headers) if name in file._definitions]
+            every = [(file, definition) for file in files for definition in file._definitions[name].all]
+            fields = [(file, each) for file, each in every if is_in_class(file.text, each.position)]
+            self._fields[name] = fields if all(each.scalar for _, each in fields) else ()
+        return self._fields[name]
+
+    def _of_this(
+        self, name: str, before: int, fields: Sequence[tuple[HostConstants, Definition]], depth: int
+    ) -> int:
+        """A field of the object that a member function is called for: a constant, or unknown unless given."""
+        function, (file, definition) = self.functions.around(before), fields[0]
+        if definition.text is not None and len(fields) == 1 and _CONSTANT.search(file.words_of(definition)):
+            return file._evaluated(definition.text, definition.position, depth)
+        if function is None or any(each.text is not None for _, each in fields):
+            raise NotConstant(name)
+        given = self._given.values.get((name, function.body))
+        if not isinstance(given, int):
+            self._missed.add((name, function.body))
+            raise NotConstant(name)
+        return given
 
     def _is_written(self, name: str) -> bool:
         """Whether the file writes to a variable of that name that others define."""

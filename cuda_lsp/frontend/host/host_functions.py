@@ -20,6 +20,7 @@ _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
 )
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|<[^<>;(){}]*>){0,200})>\s?)?\Z")
+_CALL_OPERATOR = re.compile(r"(?<!\w)(operator)\s?\(\s?\)\s?\Z")
 _BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
 _PASSES_BY_VALUE = re.compile(r"(?:cuda|cu|hip)[A-Z]|dim3\Z|make_u?int3\Z")
@@ -175,7 +176,9 @@ class HostFunctions:
         opening = self._openings.get(before.start()) if before is not None else None
         if end is None or before is None or opening is None or before.start() - opening > _LONGEST_HEADER:
             return None
-        name = _NAME.search(plain, max(0, opening - 200), opening)
+        name = _NAME.search(plain, max(0, opening - 200), opening) or _CALL_OPERATOR.search(
+            plain, max(0, opening - 20), opening
+        )
         if name is None or name[1] in _NO_FUNCTION:
             return None
         if not _BEFORE_NAME.search(plain, max(0, name.start() - 200), name.start()):
