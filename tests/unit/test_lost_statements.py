@@ -65,3 +65,9 @@ def test_a_loop_that_clang_drops_is_not_decided(body: str) -> None:
 )
 def test_macros_and_what_is_not_compiled_are_no_statements(body: str) -> None:
     assert checked(body).verdict is Verdict.RACE_FREE
+
+
+def test_it_is_quoted_from_its_beginning() -> None:
+    report = checked(f"{LIST} NOTHING(a); using Name = unknown_type<3>; for (auto& it : all) out[0] = it;")
+    assert any(reason.startswith("for (auto& it : all) out[0] = it; is not") for reason in report.reasons)
+    assert not any("using" in reason and "keeps nothing" in reason for reason in report.reasons)

@@ -14,6 +14,7 @@ from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.model import Position, SourceRange
 
 _KEYWORDS = frozenset(("for", "while", "if", "do", "switch", "return", "else", "case", "default", "try"))
+_NAMING = frozenset(("using", "typedef"))
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)")
 _WORD = re.compile(r"[\s;:]*(\w*)\s*")
 _LONGEST = 60  # letters of a statement that are quoted
@@ -59,15 +60,19 @@ def _statement(gap: bytes) -> int | None:
     if not gap.strip(b" \t\r\n;"):
         return None
     text = _compiled(blanked(gap.decode("latin-1")))
-    at = 0
+    at = begin = 0
     while (match := _WORD.match(text, at)) is not None and at < len(text):
+        if not at or ";" in text[at : match.start(1)]:
+            begin = match.start(1)
+        at = match.end()
         if match[1] in _KEYWORDS:
             return match.start(1)
-        at = match.end()
-        if at < len(text) and text[at] in "([":
+        if match[1] in _NAMING:
+            at = text.find(";", at) % (len(text) + 1)
+        elif at < len(text) and text[at] in "([":
             at = _closed(text, at)
         elif not match[1]:
-            return at if at < len(text) else None
+            return begin if at < len(text) else None
     return None
 
 
