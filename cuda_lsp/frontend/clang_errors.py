@@ -51,6 +51,17 @@ def clang_errors(ast: Ast) -> Iterator[ClangError]:
         yield ClangError(said, categories[category], notes)
 
 
+def complains(ast: Ast) -> bool:
+    """Whether clang has an error of anything in the unit."""
+    if ast.complains is None:
+        lib: Any = ast.lib
+        every = lib.clang_getDiagnosticSetFromTU(ast.handle)
+        numbers = range(lib.clang_getNumDiagnosticsInSet(every))
+        said = (lib.clang_getDiagnosticInSet(every, number) for number in numbers)
+        ast.complains = any(lib.clang_getDiagnosticSeverity(diagnostic) >= _ERROR for diagnostic in said)
+    return ast.complains
+
+
 def _said(ast: Ast, diagnostic: int) -> Said:
     lib: Any = ast.lib
     file, line, column, offset = c_void_p(), c_uint(), c_uint(), c_uint()

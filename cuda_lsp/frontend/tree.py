@@ -111,6 +111,7 @@ class Ast:
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
         self.macros: Any = None  # asm's cache
+        self.complains: bool | None = None  # whether clang has an error of anything, once that is asked
         self.destructors: dict[int, Declaration | None] = {}  # by the class
         self._methods: dict[int, list[Declaration]] | None = None  # that are instantiated, by their class
 

@@ -105,13 +105,19 @@ def _by_ids(flow: DataFlow, a: Accessed, b: Accessed, same_block: bool) -> bool:
     if along and flow.arrays_in(b.address) == ids:
         return of_one_row(flow, a, b, ids)
     place = [x for x in flow.accesses if x.arrays & a.arrays]
-    if not all((_led_by(flow, x), x.choices) == (_led_by(flow, a), a.choices) for x in place):
+    if not _chosen_alike(place) or not all(_led_by(flow, x) == _led_by(flow, a) for x in place):
         return False
     if not of_one_row(flow, a, b, ids):
         return False
     named = not ids & bounding_arrays(flow.slice.kernel)  # what tells where rows begin and end names none
     alone = _scales(flow, place) or of_themselves(flow, place)
     return (named and alone) or (not ids & flow.rows and _adds(flow, a, ids))
+
+
+def _chosen_alike(place: Sequence[Accessed]) -> bool:
+    """Whatever contents choose, nothing is stored by who has only looked at the place."""
+    stored = {x.choices for x in place if x.mode.writes}
+    return len(stored) <= 1 and all(x.choices >= least for x in place for least in stored)
 
 
 def _led_by(flow: DataFlow, x: Accessed) -> frozenset[Source]:

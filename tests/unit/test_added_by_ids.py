@@ -184,6 +184,8 @@ def of_list(body: str) -> set[Status]:
         "float4 a = v[p]; if (zone == 0) a.x = beside[i]; else a.y = table[zone]; v[p] = a;",
         "if (code[p] == zone) v[p] = make_float4(beside[i], pos[p], 0, v[p].w);",
         "float s = 0; for (int k = 0; k < n; k++) s += beside[i] * k; float4 a = v[p]; a.z = s; v[p] = a;",
+        # looked at before, where another number of the row says so
+        "if (pos[p] < 1) { float old = out[p]; v[p] = make_float4(old, 0, 0, 0); } out[p] = table[p];",
     ],
 )
 def test_lists_of_rows_to_work_on_name_each_once(body: str) -> None:
@@ -206,6 +208,7 @@ def test_lists_of_rows_to_work_on_name_each_once(body: str) -> None:
         "float4 a = v[p]; for (int k = 0; k < n; k++) a.x += beside[i] * pos[p]; v[p] = a;",
         "int old = code[p]; code[p] = zone; if (old != zone) *next = 1;",
         "int a[2]; a[0] = code[p]; a[1] = i; code[p] = a[n & 1] + zone;",
+        "float old = out[p]; if (old < pos[p]) out[p] = table[p];",
     ],
 )
 def test_who_updates_a_place_or_reads_another_row_meets_others(body: str) -> None:

@@ -42,6 +42,16 @@ def test_guessed_template_arguments_prove_nothing() -> None:
     assert found.status is Status.CONDITIONAL
 
 
+@pytest.mark.parametrize(("known", "status"), [("3", Status.CONDITIONAL), ("nobody_knows", Status.POSSIBLE)])
+def test_guessed_template_arguments_with_which_clang_finds_errors_show_nothing(
+    known: str, status: Status
+) -> None:
+    text = f"__device__ int number() {{ return {known}; }} template <class T> __global__ void k(T* out) {{ "
+    text += f"if (blockIdx.x == 0) {{ {NEIGHBOUR} }} __syncthreads(); out[blockIdx.x] = number(); }}"
+    report = check_text(Path("k.cu"), text)
+    assert {f.status for f in report.findings if f.kind and "s[" in f.message} == {status}
+
+
 @pytest.mark.parametrize(
     "body",
     [

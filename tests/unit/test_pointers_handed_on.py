@@ -104,6 +104,10 @@ template <class T> struct View {
 """
 VIEWS = f"void run(View<float> x, View<float> y, int n) {{ {LAUNCH}(x.at, y.at); }} "
 BY_ADDRESS = f"void run(const View<float>& x, View<float>* y, int n) {{ {LAUNCH}(x.at, y->at); }} "
+PYRAMID = """
+void each(View<float>* v, int n) { for (int i = 0; i < 2; i++) run(HERE, n); }
+struct S { View<float> levels[3]; void f(int n) { each(&levels[0], n); } };
+"""
 REFERENCES = f"void run(const View<float>& x, View<float>& y, int n) {{ {LAUNCH}(x.at, y.at); }} "
 
 
@@ -119,6 +123,8 @@ REFERENCES = f"void run(const View<float>& x, View<float>& y, int n) {{ {LAUNCH}
         (BY_ADDRESS + TWO + "{ View<float> v(a, n); run(v, &v, n); }", Verdict.RACY),
         (REFERENCES + "void f(View<float>* v, View<float>* w, int n) { run(*v, *w, n); }", Verdict.RACE_FREE),
         (REFERENCES + "void f(View<float>* v, int n) { run(*v, *v, n); }", Verdict.RACY),
+        (REFERENCES + PYRAMID.replace("HERE", "v[i], v[i + 1]"), Verdict.RACE_FREE),
+        (REFERENCES + PYRAMID.replace("HERE", "v[i], v[i]"), Verdict.RACY),
     ],
 )
 def test_objects_of_one_class_hold_buffers_of_their_own(host: str, verdict: Verdict) -> None:

@@ -68,3 +68,28 @@ def test_one_field_needs_nothing_to_be_granted() -> None:
 )
 def test_one_pointer_and_pointers_that_may_be_one_are_not_kept_apart(body: str) -> None:
     assert checked(body).verdict is not Verdict.RACE_FREE
+
+
+HANDED_OUT = """
+struct Held {{ char* at[16]; __device__ int* get(int n) {{ return (int*)at[n]; }} }};
+__constant__ Held c, d;
+__global__ void k(int o, int p) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}
+void run(int o, int p) {{ k<<<4, 32>>>(o, p); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("c.get(3)[i] = c.get(3)[i + 1];", Verdict.RACY),
+        ("c.get(o)[i] = c.get(o)[i + 1];", Verdict.RACY),
+        ("c.get(3)[i] = i; ((int*)c.at[3])[i + 1] = 2;", Verdict.RACY),
+        ("c.get(3)[i] = c.get(4)[i + 1];", Verdict.UNDECIDED),
+        ("c.get(o)[i] = c.get(p)[i + 1];", Verdict.UNDECIDED),
+        ("if (c.get(3)[i] == 7) c.get(4)[2 * i] = i;", Verdict.UNDECIDED),
+        ("c.get(3)[i] = d.get(3)[i + 1];", Verdict.RACE_FREE),
+    ],
+)
+def test_places_that_one_text_in_a_function_names_are_several(body: str, verdict: Verdict) -> None:
+    report = check_text(Path("k.cu"), HANDED_OUT.format(body=body))
+    assert report.kernels[0].verdict is verdict, report.kernels[0].reasons

@@ -23,6 +23,8 @@ _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _FORWARDED = re.compile(r"(?<![\w.>])(?:std\s?::\s?)?(?:forward\s?<[^<>;]{0,100}>|move)\s?\(\s?(\w+)\s?\)")
 _OBJECT = re.compile(r"\A([&*])\s?([A-Za-z_]\w*(?:(?:\.|->)\w+)*)\Z")
 """Whose address is passed, or what is pointed to: of ``&x`` the members are those of ``x``."""
+_FIRST = re.compile(r"\A&\s?([A-Za-z_]\w*(?:(?:\.|->)\w+)*)\s?\[\s?0\s?\]\Z")
+"""``&x[0]``: where an array begins, of which ``&x[0]`` with a place behind it is an element."""
 _PACK = "..."
 _MOST_CALLS = 16
 _MOST_LEVELS = 3
@@ -71,7 +73,7 @@ def as_called(
     word = re.compile(rf"(?<![\w.>])({'|'.join(used)})\b(\s?(?:\.|->)\s?(?=\w))?")
     for caller, call in itertools.islice(_every_call(file, function, elsewhere), _MOST_CALLS):
         given = [*call.arguments, *(default for _, default in function.parameters[len(call.arguments) :])]
-        passed = dict(zip(names, (text.strip() for text in given), strict=False))
+        passed = dict(zip(names, (_FIRST.sub(r"\1", text.strip()) for text in given), strict=False))
         nothing = {name for name, text in passed.items() if text in NO_POINTERS and name in kept}
         if (nothing and not comes_to(at, nothing)) or (caller is file and not comes_to(call.begin, set())):
             continue

@@ -133,10 +133,13 @@ class KeptPointers:
             at = index.value if isinstance(index, Const) and _is_field(base, text) else None
             self.fields.setdefault(base.name, set()).add(at)
             group = group if at is None else f"pointer at {at} of {base.name}"  # fields of a union are one
-        key = f"pointee {text} {target.name} {name}"
+        one = steady and low.same_in_grid(place)
+        # In a function the text of several places is one: ``at[n]`` of ``get(0)`` and of ``get(1)``.
+        where = index if one and index is not None else text
+        key = f"pointee {where} {target.name} {name}"
         address = AddressOf(low.array(key, f"*{text}", Space.GLOBAL, every, may_alias=group), Pointer(size))
         self._note_choice(base, index, address.array)
-        if steady and low.same_in_grid(place):
+        if one:
             return address
         moved = low.unknown(f"where `{text}` points, which is read from memory", INT64, varies=True)
         return Offset(address, moved, address.type)

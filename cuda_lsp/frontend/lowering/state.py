@@ -6,11 +6,12 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.launch_facts import NOTHING_PASSED, Passed
 from cuda_lsp.frontend.lowering import tables
+from cuda_lsp.frontend.lowering.base_classes import hides_bases
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
 from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
@@ -42,6 +43,7 @@ from cuda_lsp.frontend.lowering.types import Field, TypeInfo
 from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
+    Array,
     Assign,
     Cast,
     Const,
@@ -270,7 +272,8 @@ class Lowering(Output):
     def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
         base = root_array(place.pointer)
         reread(self, place.pointer)
-        if not place.info.scalar_replaceable():
+        hidden = hides_bases(place.info) and _of_a_parameter(place.pointer, self.passed)
+        if hidden or not place.info.scalar_replaceable():
             return MemoryRecord(place.info, place.pointer, node)
         if node is None or (base is not None and base.space is Space.LOCAL):
             fields = {f.key: self.read(self.member(place, f), node) for f in place.info.fields}
@@ -294,14 +297,17 @@ class Lowering(Output):
         if info.kind == "record":
             parts: dict[int, Value] = {}
             for f in info.fields:
-                whole = self._is_followed(f.type) or f.type.kind == "record"
+                whole = self._is_followed(f.type) or f.type.kind in ("record", "pointer")
                 member = self.member(place, f) if whole else None
                 if isinstance(member, MemoryPlace):
                     parts[f.key] = self._parts_read(member, node)
                 else:
                     parts[f.key] = self.unknown_record(f.type, reason)
             return RecordValue(info, parts)
-        if not self._is_followed(info):
+        followed = self._is_followed(info)
+        if (followed or isinstance(info.ir, Pointer)) and _of_a_parameter(place.pointer, self.passed):
+            return self.load(place.pointer, info, node)
+        if not followed:
             return self.unknown_record(info, reason)
         var, site = self.var("", info.ir), self.site(node)
         self.data.update({var.id} if isinstance(info.ir, Float) else ())
@@ -320,15 +326,10 @@ class Lowering(Output):
 
     def share_parameter(self, value: MemoryRecord, key: int) -> bool:
         """Whether a record by value may be the parameter itself: until something is written there."""
-        base = root_array(value.pointer)
-        if (
-            base is None
-            or base.id not in self.passed
-            or not isinstance(tables.offset_in(value.pointer), Const)
-        ):
-            return False
-        self.sharing.setdefault(base.id, set()).add(key)
-        return True
+        base = _of_a_parameter(value.pointer, self.passed)
+        if base is not None:
+            self.sharing.setdefault(base.id, set()).add(key)
+        return base is not None
 
     def _volatile(self, place: MemoryPlace) -> bool:
         base = root_array(place.pointer)
@@ -510,3 +511,10 @@ def _leaves(value: RecordValue) -> Iterator[Value]:
     """The fields, those of records in it included."""
     for part in value.fields.values():
         yield from _leaves(part) if isinstance(part, RecordValue) else (part,)
+
+
+def _of_a_parameter(pointer: Expr, passed: Container[int]) -> Array | None:
+    """The parameter in memory, of those ``passed``, in which this is a place that is known."""
+    base = root_array(pointer)
+    known = base is not None and base.id in passed and isinstance(tables.offset_in(pointer), Const)
+    return base if known else None

@@ -14,6 +14,7 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import cast, zero
 from cuda_lsp.frontend.lowering.declarations import declarations, declare
 from cuda_lsp.frontend.lowering.loops import do_loop, for_loop, range_for, while_loop
+from cuda_lsp.frontend.lowering.lost import is_statement, lost
 from cuda_lsp.frontend.lowering.output import Untranslatable, unclear
 from cuda_lsp.frontend.lowering.parts_in_macros import has_else
 from cuda_lsp.frontend.lowering.places import (
@@ -73,7 +74,12 @@ def _may_synchronise(low: Lowering, node: Node) -> bool:
 def _compound(low: Lowering, node: Node) -> None:
     scopes = low.frame.scopes
     scopes.append([])
-    sequence(low, node.children)
+    behind = 0
+    for index, (text, place) in lost(low.ast, node).items():
+        sequence(low, node.children[behind:index])
+        low.emit(_lost(text, Site(place, "", low.calls)))
+        behind = index
+    sequence(low, node.children[behind:])
     if scopes[-1] and not (low.out and isinstance(low.out[-1], Leave)):
         lifetimes.unwind(low, len(scopes) - 1, node)
     scopes.pop()
@@ -251,7 +257,12 @@ def _wrapped(low: Lowering, node: Node) -> None:
 
 
 def _nothing(low: Lowering, node: Node) -> None:
-    return
+    if is_statement(low.ast, node):
+        low.emit(_lost("a statement", low.site(node)))
+
+
+def _lost(text: str, site: Site) -> Incomplete:
+    return Incomplete(text, "clang keeps nothing of it", site, synchronises=True, step=NextStep.HEADER)
 
 
 def statement_expression(low: Lowering, node: Node) -> Value:

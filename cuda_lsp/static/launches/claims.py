@@ -5,7 +5,8 @@ every plausible launch shows (``second_opinion``) is conditional: it needs that 
 A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
 mind, and neither are sizes with which they do, nor larger blocks than indices count on: all that is possible.
 So is what guessed numbers of a template show under a launch that nobody told either, or whose block follows
-sizes: these may be the numbers. Nor need numbers that are guessed fit the sizes of an example.
+sizes: these may be the numbers. Nor need numbers that are guessed fit the sizes of an example. And arguments
+that are guessed, and with which clang finds errors, are not what the author had in mind.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ def claimed(
     untold = launch.assumed or (launch.source is LaunchSource.SIZES and guessed)
     if larger or (untold and _has_guessed_numbers(kernel)):
         return tuple(_doubted_by_launch(finding, guessed=not larger) for finding in told)
+    if kernel.instantiated_by and kernel.errors:
+        return tuple(_up_to_guess(f) if f.certain else f for f in told)
     fitting = guessed and _has_guessed_numbers(kernel)
-    return tuple(_up_to_numbers(f) if fitting and _by_example(f) else _claim(f, needs) for f in told)
+    return tuple(_up_to_guess(f) if fitting and _by_example(f) else _claim(f, needs) for f in told)
 
 
 def _has_guessed_numbers(kernel: Kernel) -> bool:
@@ -53,8 +56,8 @@ def _by_example(finding: Diagnosis) -> bool:
     return finding.certain and any(isinstance(condition, Example) for condition in finding.conditions)
 
 
-def _up_to_numbers(finding: Diagnosis) -> Diagnosis:
-    """Sizes were found that show it, which need not fit the guessed numbers of a template."""
+def _up_to_guess(finding: Diagnosis) -> Diagnosis:
+    """It shows with template arguments that were guessed, which need not fit sizes, or anything at all."""
     return finding.doubted(Open.TEMPLATE) if finding.code not in ADVICE else finding
 
 

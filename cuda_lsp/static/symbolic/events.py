@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Var
 from cuda_lsp.model import Mode, Scope, Site
+from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Term
 
 
@@ -113,7 +114,7 @@ class LoopEvent:
     ``exit``: the round that was not completed (= number of completed rounds), an application whose
     defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``, and not that no round
     before has left the loop. ``begun``: something may happen in that round, before a ``break`` or in the test
-    that ends the loop. ``left``: a ``break`` or ``return`` may end it.
+    that ends the loop. ``left``: a ``break`` or ``return`` may end it; ``leaving``: when one ends round k.
     """
 
     iterator: Term
@@ -123,6 +124,7 @@ class LoopEvent:
     site: Site
     begun: bool = False
     left: bool = False
+    leaving: Term = t.FALSE
 
 
 Event = Access | BarrierEvent | CopyEvent | TicketEvent | LoopEvent

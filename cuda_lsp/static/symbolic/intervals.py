@@ -402,12 +402,13 @@ class _Pairing:
             evolve(_while(e, next_runs), old=e.old or emit_new)
             for e in self._in_next_round(loop, next_runs, left)
         ]
-        after_next = self.process(loop.events, following, list(aged), False, condition)
+        stayed = t.and_(condition, _stayed(loop, {**mapping, k: c}))
+        after_next = self.process(loop.events, following, list(aged), False, stayed)
         known = {id(e.root) for e in aged}
         survivors = [e for e in after_next if id(e.root) in known and not _surely_closed(e, next_runs)]
         if survivors:  # some round may pass no barrier: they meet every later round as well
             later = self._iterator(loop, Level.GRID)
-            far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
+            far = t.and_(stayed, t.le(t.add(c, t.const(2)), later))
             self.process(loop.events, {**mapping, k: later}, list(survivors), False, far)
 
         at_last = t.replacing({c: t.sub(exit_round, t.ONE)})
@@ -472,6 +473,13 @@ class _Pairing:
         young = [evolve(e, old=False) for e in opened]
         found = self.process(loop.events, mapping, young, False, condition)
         return [evolve(e, old=id(e.root) in old) for e in found]
+
+
+def _stayed(loop: LoopEvent, mapping: Mapping[Term, Term]) -> Term:
+    """Who is in a later round has not left the loop in this one: said where a block leaves it together."""
+    if t.level_of(loop.leaving) > Level.BLOCK:
+        return t.TRUE
+    return t.not_(t.substitute(loop.leaving, mapping))
 
 
 def _while(entry: _Open, runs: Term) -> _Open:

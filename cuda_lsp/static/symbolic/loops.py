@@ -214,7 +214,9 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set
     )
     begun = bool(leaves) or any(not isinstance(s, ir.Assign) for s in loop.test)
     happens = t.and_(inside, runs)
-    walker.events.append(LoopEvent(k, happens, exit_round, events, loop.site, begun, left=bool(leaves)))
+    walker.events.append(
+        LoopEvent(k, happens, exit_round, events, loop.site, begun, left=bool(leaves), leaving=leaving)
+    )
     _leave(walker, entry, at_header, k, exit_round, runs, list(zip(conditions, leaves, strict=True)), loop)
     rounds = None if leaves else _rounds(k, runs)
     if rounds is not None:
