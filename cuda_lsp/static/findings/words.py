@@ -450,8 +450,8 @@ def doubt(of: Doubt) -> str:
     match of:
         case c.OnData(what):
             return what
-        case c.Uneven(parameter, divisor):
-            return f"whether `{parameter}` is a multiple of {divisor}"
+        case c.Uneven():
+            return f"whether {that_it_is_even(of)}"
         case c.Untiled():
             return f"whether {that_tiles_fit(of)}"
         case c.Unordered(array):
@@ -466,6 +466,11 @@ def doubt(of: Doubt) -> str:
             return f"whether `{call}` is a barrier is up to the library"
         case Open():
             return of.value
+
+
+def that_it_is_even(needed: c.Uneven) -> str:
+    """A size that is a multiple of a number."""
+    return f"`{needed.parameter}` is a multiple of {needed.divisor}"
 
 
 def that_tiles_fit(needed: c.Untiled) -> str:

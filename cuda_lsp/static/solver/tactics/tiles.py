@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from cuda_lsp.static.findings.conditions import Untiled
-from cuda_lsp.static.findings.words import that_tiles_fit
+from cuda_lsp.static.findings.words import that_it_is_even, that_tiles_fit
+from cuda_lsp.static.solver.grains import aligned
 from cuda_lsp.static.solver.rows.stated import names_numbers
 from cuda_lsp.static.solver.tactics.cases import as_told, extents
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Tactic
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Event, LoopEvent
 from cuda_lsp.static.symbolic.sizes import FIRST, SHARED, remainder_of, side, upper_bounds
@@ -53,6 +54,19 @@ def that_fit(proof: Tactic) -> Tactic:
         return None
 
     return where_they_fit
+
+
+def of_aligned_rows(proofs: tuple[Tactic, ...]) -> Tactic:
+    """What ``proofs`` show where rows that the kernel accesses in vectors are whole vectors."""
+
+    def where_they_are(pair: OpenPair) -> Proved | None:
+        for needed, p, facts, query in aligned(pair.p, pair.facts, pair.query) if pair.launch else ():
+            answer = first_answer(proofs, evolve(pair, p=p, facts=facts, query=query))
+            if isinstance(answer, Proved):
+                return Proved((that_it_is_even(needed), *answer.assumptions))
+        return None
+
+    return where_they_are
 
 
 def _speaks_of_rests(pair: OpenPair, tiles: _Tiles) -> bool:
