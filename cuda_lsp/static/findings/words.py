@@ -450,12 +450,10 @@ def doubt(of: Doubt) -> str:
     match of:
         case c.OnData(what):
             return what
-        case c.Uneven(parameter, divisor):
-            return f"whether `{parameter}` is a multiple of {divisor}"
-        case c.Untiled(sizes, tile, shifts):
-            some = " and ".join(f"`{size}`" for size in sizes)
-            multiples = f"{some} {'are multiples' if len(sizes) > 1 else 'is a multiple'} of `{tile}`"
-            return f"whether {multiples}{''.join(f', and `{shift}` no more than that' for shift in shifts)}"
+        case c.Uneven():
+            return f"whether {that_it_is_even(of)}"
+        case c.Untiled():
+            return f"whether {that_tiles_fit(of)}"
         case c.Unordered(array):
             return f"whether `{array}` ascends"
         case c.Repeated(array):
@@ -468,6 +466,18 @@ def doubt(of: Doubt) -> str:
             return f"whether `{call}` is a barrier is up to the library"
         case Open():
             return of.value
+
+
+def that_it_is_even(needed: c.Uneven) -> str:
+    """A size that is a multiple of a number."""
+    return f"`{needed.parameter}` is a multiple of {needed.divisor}"
+
+
+def that_tiles_fit(needed: c.Untiled) -> str:
+    """Sizes that are multiples of a tile, and shifts that are no more than they are."""
+    several = "are multiples" if len(needed.sizes) > 1 else "is a multiple"
+    shifts = "".join(f", and `{shift}` no more than that" for shift in needed.shifts)
+    return f"{_names(needed.sizes)} {several} of `{needed.tile}`{shifts}"
 
 
 def undecided(pair: c.Undecided) -> str:

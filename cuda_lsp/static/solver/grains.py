@@ -22,8 +22,10 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
+from cuda_lsp.static.symbolic.events import accesses
+from cuda_lsp.static.symbolic.rounds import ROUND
 from cuda_lsp.static.symbolic.sizes import side
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _REMAINDERS = (Op.FLOOR_MOD, Op.REM)
 _CUTS = (*_REMAINDERS, Op.FLOOR_DIV, Op.DIV)
@@ -51,6 +53,36 @@ def evened(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Prob
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
         for divisor in _owed(parameter, p):
             yield Uneven(parameter.args[0], divisor), *_evenly(p, facts, parameter, divisor, query)
+
+
+def aligned(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Uneven, Problem, Term, Query]]:
+    """As ``evened``, for sizes that the kernel accesses rows of in vectors: the GPU takes no others."""
+    return (case for case in evened(p, facts, query) if _is_refused_else(case[0], p, query))
+
+
+def _is_refused_else(uneven: Uneven, p: Problem, query: Query) -> bool:
+    """Where it is no such multiple, some access of several elements at once stands where the GPU takes none.
+
+    One that is reached under no other condition on arguments than the pair.
+    """
+    said = set(query.stated(p))
+    reached = (access for access in accesses(query.summary.events) if access.word and access.size.is_const)
+    return any(
+        access.size.value % (factor * uneven.divisor) == 0 and _of_arguments(access.guard) <= said
+        for access in reached
+        for atoms, factor in t.monomials(access.offset).items()
+        if factor > 0 and any(x.op is Op.SYMBOL and x.args[0] == uneven.parameter for x in atoms)
+    )
+
+
+def _of_arguments(guard: Term) -> set[Term]:
+    """Its conditions that are of no thread, no block and no round."""
+    alike = (c for c in t.conjuncts(guard) if t.level_of(c) is Level.GRID)
+    return {c for c in alike if not any(map(_is_counter, t.subterms(c)))}
+
+
+def _is_counter(part: Term) -> bool:
+    return part.op is Op.SYMBOL and ROUND.fullmatch(part.args[0]) is not None
 
 
 def step_of(parameter: Term, p: Problem) -> int:

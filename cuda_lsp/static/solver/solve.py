@@ -40,7 +40,14 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
 from cuda_lsp.static.solver.tactics import FIRST_PROOFS, FOR_EVERY_LAUNCH, ROUNDS
 from cuda_lsp.static.solver.tactics.common import put_into_groups
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, first_answer
+from cuda_lsp.static.solver.tactics.pair import (
+    Answer,
+    GaveUp,
+    OpenPair,
+    Proved,
+    Tactic,
+    first_answer,
+)
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import Sites, TooManyPairs, unfinished_copies
@@ -73,6 +80,10 @@ def refine_kernel(
         return _Refinement(kernel, gpu, limits, work.begin(limits.kernel)).of(launches)
 
 
+_Ways = dict[Sites, dict[Tactic, None]]
+"""What proved pairs at their places, at one launch: at the next the same is tried first."""
+
+
 @frozen(eq=False)
 class _Refinement:
     """One kernel within one budget, which is over at ``deadline`` (of ``work.now``)."""
@@ -82,6 +93,7 @@ class _Refinement:
     budget: Budget
     deadline: float
     stats: Stats = field(factory=Stats)
+    ways: _Ways = field(factory=dict[Sites, dict[Tactic, None]])
 
     def of(self, launches: Sequence[LaunchConfig]) -> SolverResult:
         merged, until = Attempt(barriers=True), self.deadline
@@ -220,7 +232,7 @@ class _Refinement:
             attempt.findings.update(self._glance(launch, candidates, query))
         sizes = not_negative(_sizes_that_matter(candidates, summary, self.stats.mentioned))
         attempt.assumptions.update(dict.fromkeys(sizes))
-        _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
+        _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt, self.ways)
         _word_conditions(attempt, query)
         attempt.others += parted.divergences(query, passed_barriers(summary.events), attempt.not_settled)
         attempt.barriers = True
@@ -272,21 +284,43 @@ def under(kernel: ir.Kernel, launch: LaunchConfig) -> ir.Kernel:
     return evolve(kernel, directives=evolve(directives, assumptions=(*directives.assumptions, *said)))
 
 
-def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
-    """Each round of tactics on all pairs that are still open."""
+def _decide(pairs: list[OpenPair], attempt: Attempt, ways: _Ways) -> None:
+    """What proved their like at another launch, then each round of tactics on all that are still open."""
     put_into_groups(pairs)
+    pairs = [pair for pair in pairs if not _proved_as_before(pair, attempt, ways)]
     for number, tactics in enumerate(ROUNDS):
         still_open: list[OpenPair] = []
         for i, pair in enumerate(pairs):
             pair.among, pair.known = len(pairs), attempt.findings.get(pair.sites)
             pair.waiting = len(pairs) - i
             late = work.now() > pair.query.deadline
-            answer = _out_of_time(pair, number) if late else first_answer(tactics, pair)
+            answer = _out_of_time(pair, number) if late else _answer(pair, tactics, ways)
             if answer is None:
                 still_open.append(pair)
             else:
                 attempt.take(pair, answer)
         pairs = still_open
+
+
+def _answer(pair: OpenPair, tactics: tuple[Tactic, ...], ways: _Ways) -> Answer | None:
+    """As ``first_answer``; what proves the pair is noted."""
+    for tactic in tactics:
+        answer = tactic(pair)
+        if isinstance(answer, Proved):
+            ways.setdefault(pair.sites, {})[tactic] = None
+        if answer is not None:
+            return answer
+    return None
+
+
+def _proved_as_before(pair: OpenPair, attempt: Attempt, ways: _Ways) -> bool:
+    for tactic in tuple(ways.get(pair.sites, ())):
+        if work.now() > pair.query.deadline:
+            return False
+        if isinstance(answer := tactic(pair), Proved):
+            attempt.take(pair, answer)
+            return True
+    return False
 
 
 def _out_of_time(pair: OpenPair, number: int) -> GaveUp:

@@ -77,6 +77,11 @@ def speaks_against_powers(p: Problem, size: Term, query: Query) -> bool:
     return not admitted(t.or_(*(t.eq(size, t.const(1 << i)) for i in range(31))))
 
 
+def names_numbers(p: Problem, size: Term, query: Query) -> bool:
+    """The source asks whether the size is some number, where both accesses are reached."""
+    return any(_Said(p, query).named(size))
+
+
 class _Said:
     """Conditions that all threads share, of the places where both accesses are reached."""
 

@@ -95,6 +95,7 @@ ROUNDS: tuple[tuple[Tactic, ...], ...] = (
         common.for_group((plain.refuted, steps.whole)),
         plain.refuted,
         steps.whole,
+        tiles.of_aligned_rows((_IN_EACH_CASE, plain.refuted)),  # sizes that misalign the kernel's vectors
         ascending.where_offsets_ascend(_OF_ADDRESSES),
         stretches.that_lists_tell(_OF_ADDRESSES),
         divided.by_something((*_CHEAP, steps.whole, plain.refuted)),

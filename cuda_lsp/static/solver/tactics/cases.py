@@ -139,11 +139,11 @@ def _values(conditions: Iterable[Term]) -> Iterator[tuple[Term, Term]]:
 def as_told(pair: OpenPair) -> OpenPair:
     """The pair in terms of what its grid and its sizes are made of."""
     query = pair.query
-    extents, bounds = _extents(query)
+    made_of, bounds = extents(query)
     parts = dict(_parts(query))
-    if not extents and not parts:
+    if not made_of and not parts:
         return pair
-    by_extent, by_parts = t.replacing(extents), t.replacing(parts)
+    by_extent, by_parts = t.replacing(made_of), t.replacing(parts)
 
     def rewritten(term: Term) -> Term:
         return by_parts(by_extent(term))
@@ -156,7 +156,7 @@ def as_told(pair: OpenPair) -> OpenPair:
     return evolve(pair, p=p, facts=facts, query=query.with_parts(named))
 
 
-def _extents(query: Query) -> tuple[dict[Term, Term], Term]:
+def extents(query: Query) -> tuple[dict[Term, Term], Term]:
     """Extents of the grid by what the host computes them from, and that they are extents."""
     axes = {query.where.axes[axis] for axis in GDIM}
     found: dict[Term, Term] = {}

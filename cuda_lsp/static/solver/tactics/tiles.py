@@ -1,9 +1,10 @@
 """Tiles of a size that a parameter tells: ``x / tile`` beside ``x % tile``, with ``w / tile`` tiles in a row.
 
-Where rows are no multiple of the tile, the last one reaches into what begins behind them: the host owes the
-kernel that much, as it does for vectors (``grains``). What is proved for sizes that are multiples is a doubt
-about these, told before much time goes into looking for such a race. So it is of rows that are
-turned by a parameter, ``(x - shift + w) % w``, which is no more than they are long.
+Where rows are no multiple of the tile, the last one reaches into what begins behind them: who counts tiles
+by a quotient that drops the rest has none. What is proved for sizes that are multiples takes that for
+granted. So it does of rows that are turned by a parameter, ``(x - shift + w) % w``, which is no more than
+they are long. Where the source looks after a rest, or names a size, it is the doubt that is told, before much
+time goes into looking for such a race.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from cuda_lsp.static.findings.conditions import Untiled
-from cuda_lsp.static.solver.tactics.cases import as_told
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Tactic
+from cuda_lsp.static.findings.words import that_it_is_even, that_tiles_fit
+from cuda_lsp.static.solver.grains import aligned
+from cuda_lsp.static.solver.rows.stated import names_numbers
+from cuda_lsp.static.solver.tactics.cases import as_told, extents
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Tactic, first_answer
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import Event, LoopEvent
 from cuda_lsp.static.symbolic.sizes import FIRST, SHARED, remainder_of, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
@@ -31,20 +36,78 @@ class _Tiles:
 
 
 def that_fit(proof: Tactic) -> Tactic:
-    """Gives up where ``proof`` needs sizes that are multiples of a tile: whether they are is the doubt."""
+    """What ``proof`` shows of sizes that are multiples of a tile, unless the source says otherwise."""
 
-    def unless_they_fit(pair: OpenPair) -> GaveUp | None:
+    def where_they_fit(pair: OpenPair) -> Proved | GaveUp | None:
         if pair.launch is None:
             return None
         told = as_told(pair)
         for tiles in _tiles(told):
             shifts = dict[Term, None]()
-            if isinstance(proof(_fitting(told, tiles, shifts)), Proved):
+            answer = proof(_fitting(told, tiles, shifts))
+            if isinstance(answer, Proved):
                 names = tuple(sorted(size.args[0] for size in tiles.sizes))
-                return GaveUp(Untiled(names, tiles.tile.args[0], tuple(x.args[0] for x in shifts)))
+                needed = Untiled(names, tiles.tile.args[0], tuple(x.args[0] for x in shifts))
+                if _speaks_of_rests(pair, tiles):
+                    return GaveUp(needed)
+                return Proved((that_tiles_fit(needed), *answer.assumptions))
         return None
 
-    return unless_they_fit
+    return where_they_fit
+
+
+def of_aligned_rows(proofs: tuple[Tactic, ...]) -> Tactic:
+    """What ``proofs`` show where rows that the kernel accesses in vectors are whole vectors."""
+
+    def where_they_are(pair: OpenPair) -> Proved | None:
+        for needed, p, facts, query in aligned(pair.p, pair.facts, pair.query) if pair.launch else ():
+            answer = first_answer(proofs, evolve(pair, p=p, facts=facts, query=query))
+            if isinstance(answer, Proved):
+                return Proved((that_it_is_even(needed), *answer.assumptions))
+        return None
+
+    return where_they_are
+
+
+def _speaks_of_rests(pair: OpenPair, tiles: _Tiles) -> bool:
+    """The source looks after what such a quotient drops, names a size, or admits no whole tiles."""
+    query, whole = pair.query, t.replacing({x: t.mul(tiles.tile, n) for x, n in tiles.sizes.items()})
+    by_extents = t.replacing(extents(query)[0])
+    if any(names_numbers(pair.p, size, query) for size in tiles.sizes):
+        return True
+    several = (t.le(t.ONE, count) for count in tiles.sizes.values())
+    if query.satisfiable(t.and_(*(whole(by_extents(x)) for x in query.stated(pair.p)), *several)) is False:
+        return True
+    said = (pair.p.formula, *query.told, *_terms(query.summary.events))
+    return any(_is_of_a_rest(x, tiles) for x in t.subterms(*query.told, *map(by_extents, said)))
+
+
+def _terms(events: tuple[Event, ...]) -> Iterator[Term]:
+    """What the kernel asks on its ways, and where it goes."""
+    for event in events:
+        if isinstance(event, LoopEvent):
+            yield event.runs
+            yield from _terms(event.events)
+        else:
+            offset = getattr(event, "offset", None)
+            yield from (x for x in (getattr(event, "guard", None), offset) if isinstance(x, Term))
+
+
+def _is_of_a_rest(part: Term, tiles: _Tiles) -> bool:
+    """A size rounded up to tiles, what is beyond them, or a comparison with the end of the last whole one."""
+    if part.op in (Op.DIV, Op.REM):
+        number, by = part.args
+        of_size = by is tiles.tile and t.level_of(number) is Level.GRID
+        return of_size and any(x in tiles.sizes for x in t.subterms(number)) and not _is_count(part, tiles)
+    if part.op in (Op.LE, Op.EQ):
+        sums = t.monomials(part.args[0])
+        return any(len(m) == 2 and tiles.tile in m and any(_is_count(x, tiles) for x in m) for m in sums)
+    return False
+
+
+def _is_count(part: Term, tiles: _Tiles) -> bool:
+    """How many whole tiles there are in a size."""
+    return part.op is Op.DIV and part.args[1] is tiles.tile and part.args[0] in tiles.sizes
 
 
 def _tiles(pair: OpenPair) -> Iterator[_Tiles]:
