@@ -61,9 +61,9 @@ def test_an_example_that_the_solver_cannot_confirm_stays_an_example():
     )
 
 
-def test_that_both_write_one_value_stands_after_data_and_before_the_launch():
+def test_that_both_write_one_value_stands_before_what_decides():
     same = evolve(RACE, same_value=True)
-    assert same.doubted(OnData("`in`")).message == "story (depends on `in`) (both write the same value)"
+    assert same.doubted(OnData("`in`")).message == "story (both write the same value) (depends on `in`)"
     assert same.needing(Needs.BLOCKS).message == (
         "story (both write the same value), when the grid has more than one block"
     )

@@ -8,7 +8,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.model import Code, Finding, Status
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Compared
+from cuda_lsp.static.findings.conditions import Compared, Setting
 from cuda_lsp.static.findings.words import LONGEST, fitted
 
 
@@ -103,7 +103,7 @@ def test_one_expression_and_one_block_are_told_once():
         {},
         "none",
     )
-    assert told == "WAR race on s[2]: thread 1 writes and thread 0 of block (0,1) reads cell(x, y); none"
+    assert told == "WAR race on s[2]: in block (0,1) thread 1 writes and thread 0 reads cell(x, y); none"
 
 
 def test_a_possible_race_of_long_names_is_not_cut_off():
@@ -126,7 +126,7 @@ def test_a_name_that_is_told_is_no_expression_to_cut():
 
 
 def test_a_possible_race_of_one_value_says_so():
-    ending = words.ending((), None, race=True, met=False, same=True, launch=None)
+    ending = words.ending((), None, race=True, met=False, same=True, under=Setting())
     assert ending == " (both write the same value); whether they meet depends on data"
 
 
@@ -163,7 +163,7 @@ def test_a_pitch_is_told_where_the_lanes_of_a_warp_lie_in_several_rows():
 
 def test_a_cost_of_an_assumed_block_names_it_beside_an_example():
     (cost,) = found(LINES.partition("void run")[0], Code.UNCOALESCED_ACCESS)
-    assert cost.message.endswith("; blocks of 16x16 are assumed")
+    assert cost.message.endswith("(blocks of 16x16 are assumed)")
 
 
 FROM_ONE = """
