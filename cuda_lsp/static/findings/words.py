@@ -540,7 +540,7 @@ def ending(
         hangs = "depends on data" if of is None else _hangs(of)
         return f"{alike}; whether they meet {hangs.replace('not decided', 'is not decided')}"
     in_story = isinstance(of, c.OnData) and of.in_story and not race
-    exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
+    exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) for n in needed)
     told = in_story or isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
     beside = setting(under, needed) if numbers else []
     hangs = [] if of is None or told else [_hangs(of)]

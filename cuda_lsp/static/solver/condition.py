@@ -164,8 +164,8 @@ def _small_grid(
     formula: Term, parameters: Mapping[str, Term], arguments: Mapping[str, int], p: Problem, query: Query
 ) -> Iterator[Needs]:
     """That the grid is small, where the arguments need it: a larger one has at once what blocks loop for."""
-    parts = set(t.subterms(formula))
-    extents = [x for axis in GDIM if not (x := query.where.axes[axis]).is_const and x in parts]
+    extents = [query.where.axes[axis] for axis in GDIM]
+    extents = [x for x in extents if not x.is_const and x in set(t.subterms(formula)) - told_extents(query)]
     if not extents or not p.pair.relation.same_block:
         return
     given = {x: t.const(arguments[name]) for name, x in parameters.items() if name in arguments}
@@ -175,6 +175,12 @@ def _small_grid(
 
     if happens(budgets.OTHER_VALUES[-1]) is False:
         yield Needs.ONE_BLOCK if happens(1) else Needs.FEW_BLOCKS
+
+
+def told_extents(query: Query) -> frozenset[Term]:
+    """Extents of the grid that the source computes from arguments."""
+    parts = frozenset(part for c in query.told if c.op is Op.EQ for part in t.subterms(c))
+    return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 
 def example_of(

@@ -28,7 +28,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
 from cuda_lsp.static.findings.steps import Remedy
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
-from cuda_lsp.static.solver.condition import condition_of, example_of
+from cuda_lsp.static.solver.condition import condition_of, example_of, told_extents
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, sought_in, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
@@ -71,7 +71,7 @@ def race_finding(
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
         unknown = c.OnData(_named_arguments(p, query) if known else "what memory holds", arguments=known)
-        divisor = _divisor(p)
+        divisor = _divisor(p, values)
         doubt = doubt or (
             c.OnData(f"whether `{t.show(divisor)}` is 0", arguments=True) if divisor is not None else unknown
         )
@@ -158,10 +158,11 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def _divisor(p: Problem) -> Term | None:
-    """Something that may be 0, by which the pair divides."""
+def _divisor(p: Problem, values: Mapping[Term, int]) -> Term | None:
+    """Something by which the pair divides, and which is 0 in the model."""
+    known = {term: t.const(value) for term, value in values.items()}
     divisors = (part.args[1] for part in t.subterms(p.formula) if part.op in (Op.DIV, Op.REM))
-    return next((divisor for divisor in divisors if divisor.lo <= 0 <= divisor.hi), None)
+    return next((divisor for divisor in divisors if t.substitute(divisor, known) is t.ZERO), None)
 
 
 def _named_arguments(p: Problem, query: Query) -> str:
@@ -337,7 +338,7 @@ def _launch_doubt(
         return None
     if launch is not None and not meant_for_blocks(query.kernel, launch):
         return Open.BLOCKS_UNKNOWN
-    used, told = axes_of(query.kernel), _told_extents(query)
+    used, told = axes_of(query.kernel), told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
     open_ = ((extent, n) for extent, n in extents if not extent.is_const and extent not in told)
@@ -369,12 +370,6 @@ def _possible(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int
     formula = query.complete(t.and_(facts, p.formula), p)
     named = (x for x in query.parameters(formula) if x.args[0] in arguments)
     return bool(query.satisfiable(t.substitute(formula, {x: t.const(arguments[x.args[0]]) for x in named})))
-
-
-def _told_extents(query: Query) -> frozenset[Term]:
-    """Extents of the grid that the source computes from arguments."""
-    parts = frozenset(part for c in query.told if c.op is Op.EQ for part in t.subterms(c))
-    return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 
 def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:
