@@ -114,6 +114,14 @@ def along_an_axis(needed: Conditions, blocks: tuple[Dim3, Dim3], grid: Extents) 
     return tuple(along if n is Needs.BLOCKS else n for n in needed)
 
 
+def without_cells(condition: Condition) -> Condition:
+    """The arrays alone, of what they hold."""
+    if not isinstance(condition, Contents):
+        return condition
+    arrays = sorted({array for (array, _), _ in condition.cells}, key=lambda array: array.id)
+    return SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
+
+
 def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
     """The scalar parameters that conditions for people speak of."""
     found: set[str] = set()

@@ -40,6 +40,7 @@ from cuda_lsp.static.findings.conditions import (
     Undecided,
     along_an_axis,
     parameters_of,
+    without_cells,
 )
 from cuda_lsp.static.findings.steps import Remedy
 
@@ -98,9 +99,18 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
+        """Where there is no room for all that arrays hold, their names: some of it is no condition."""
+        told = self._message(self._needed)
+        briefly = tuple(without_cells(condition) for condition in self._needed)
+        if briefly == self._needed or not words.leaves_out(told):
+            return told
+        shorter = self._message(briefly)
+        return told if words.leaves_out(shorter) else shorter
+
+    def _message(self, needed: Conditions) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self._needed, self.doubt, race=race, met=met, same=self.same_value,
+            needed, self.doubt, race=race, met=met, same=self.same_value,
             under=evolve(self.under, launch=self.launch), numbers=self._has_numbers,
             shown=None if self.witness is None else self.witness.values,
         )  # fmt: skip

@@ -27,6 +27,7 @@ _NAMED = re.compile(r" race on ([\w.]+):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _VALUE = re.compile(rf"`[^`]+` == {_NUMBER}|\b[\w.\[\]]+ = {_NUMBER}(?=[,)])|`[^`]+` holds only {_NUMBER}")
+_LEFT_OUT = re.compile(r" and (?:\d+ )?more\b|…\Z")
 _SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
@@ -255,6 +256,11 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     if len(shortened) > LONGEST:
         shortened = _cut_in_middle(shortened, _LONG_NAME.findall(shortened), 24)
     return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+
+
+def leaves_out(message: str) -> bool:
+    """It had no room for all that it was to say of conditions."""
+    return _LEFT_OUT.search(message) is not None
 
 
 def _with_fewer_conditions(message: str) -> str:
