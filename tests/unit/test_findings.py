@@ -104,7 +104,7 @@ def test_where_there_is_no_room_for_all_cells_the_arrays_are_named():
         Array(name, Space.GLOBAL, INT32, (), n) for n, name in enumerate(("begins_of_rows", "ids"))
     )
     cells = ((first, 0), 1000), ((first, 4), 2000), ((second, 4000), 1), ((second, 8000), 3)
-    story = "WAW race on values_of_all_rows[1]: thread 1 of block 12 and thread 0 of block 7 both write it"
+    story = "WAW race on values_of_rows[1]: thread 1 of block 12 and thread 0 of block 7 both write it"
     told = evolve(RACE, story=story).needing(Contents(cells), Branch(12, True)).message
     arrays = "`begins_of_rows` and `ids` hold certain values"
     assert told.endswith(f", when {arrays} and the condition on line 12 is true")
