@@ -266,12 +266,13 @@ STATUS_SEVERITY: Mapping[Status, Severity] = {
 class CodeInfo:
     """One row of the table of codes.
 
-    ``worst`` caps the severity that the status would give (a bank conflict is never an error);
-    ``enabled`` is the default of the code's setting.
+    ``step``: what to do about it, where nothing is known of its cause. ``worst`` caps the severity that the
+    status would give (a bank conflict is never an error); ``enabled`` is the default of the code's setting.
     """
 
     code: Code
     title: str
+    step: str
     worst: Severity = Severity.ERROR
     enabled: bool = True
 
@@ -279,22 +280,67 @@ class CodeInfo:
 CODES: Mapping[Code, CodeInfo] = {
     row.code: row
     for row in (
-        CodeInfo(Code.SHARED_RACE, "data race in shared memory"),
-        CodeInfo(Code.GLOBAL_RACE, "data race in global memory"),
-        CodeInfo(Code.WARP_RACE, "data race between lanes of one warp"),
-        CodeInfo(Code.WARP_SYNCHRONOUS, "code that needs the lanes of a warp in lock step", Severity.WARNING),
-        CodeInfo(Code.BANK_CONFLICT, "shared-memory bank conflict", Severity.WARNING),
-        CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
-        CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
-        CodeInfo(Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds"),
-        CodeInfo(Code.GLOBAL_OUT_OF_BOUNDS, "access outside the program's allocations"),
-        CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
-        CodeInfo(Code.MISALIGNED_ACCESS, "access at an address that is no multiple of its size"),
-        CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
-        CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),
-        CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),
+        CodeInfo(
+            Code.SHARED_RACE, "data race in shared memory",
+            "put a barrier between the two accesses, or give each thread a place of its own",
+        ),
+        CodeInfo(
+            Code.GLOBAL_RACE, "data race in global memory",
+            "give each thread a place of its own, make both accesses atomic, or end the kernel between them",
+        ),
+        CodeInfo(
+            Code.WARP_RACE, "data race between lanes of one warp",
+            "put a `__syncwarp()` between the two accesses",
+        ),
+        CodeInfo(
+            Code.WARP_SYNCHRONOUS, "code that needs the lanes of a warp in lock step",
+            "put a `__syncwarp()` between the two accesses, or say `// cuda-lsp: warp-synchronous`",
+            Severity.WARNING,
+        ),
+        CodeInfo(
+            Code.BANK_CONFLICT, "shared-memory bank conflict",
+            "pad the rows of the array by one element, or let lanes access neighbouring words",
+            Severity.WARNING,
+        ),
+        CodeInfo(
+            Code.BARRIER_DIVERGENCE, "barrier that not all threads reach",
+            "move the barrier to where all threads come by",
+        ),
+        CodeInfo(
+            Code.REDUNDANT_BARRIER, "barrier that orders nothing",
+            "remove it, if the launch stays as it is", Severity.HINT, enabled=False,
+        ),
+        CodeInfo(
+            Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds",
+            "guard the index, or make the array as large as the launch needs it",
+        ),
+        CodeInfo(
+            Code.GLOBAL_OUT_OF_BOUNDS, "access outside the program's allocations",
+            "guard the index, or allocate what it reaches",
+        ),
+        CodeInfo(
+            Code.SHARED_UNINITIALISED, "shared memory read before any write",
+            "store there before, with a barrier between, or do not read it", Severity.WARNING,
+        ),
+        CodeInfo(
+            Code.MISALIGNED_ACCESS, "access at an address that is no multiple of its size",
+            "make the offset a multiple of the access's size, or access the elements one by one",
+        ),
+        CodeInfo(
+            Code.UNCOALESCED_ACCESS, "uncoalesced global access",
+            "let neighbouring lanes access neighbouring elements, or stage them in shared memory",
+            Severity.INFORMATION,
+        ),
+        CodeInfo(
+            Code.LAUNCH_LIMIT, "launch exceeds a limit of the target",
+            "launch less, or loop over what is left",
+        ),
+        CodeInfo(
+            Code.ANALYSIS_INCOMPLETE, "construct that is not analysed",
+            "try `check --dynamic`", Severity.INFORMATION,
+        ),
     )
-}
+}  # fmt: skip
 
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS})
@@ -421,6 +467,7 @@ class Finding:
     text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
     accesses of the same defect, where these are told together (``report.defects``). ``guessed``: what is read
     is a guess that a compare-and-swap checks. ``parted``: the conditions that say who comes to a barrier.
+    ``step``: what to do about it, where more than its code tells.
     """
 
     code: Code
@@ -444,6 +491,12 @@ class Finding:
     also: tuple[Finding, ...] = ()
     guessed: bool = False
     parted: tuple[SourceRange, ...] = ()
+    step: str = ""
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        return self.step or CODES[self.code].step
 
     @property
     def effective_severity(self) -> Severity:

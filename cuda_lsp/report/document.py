@@ -96,6 +96,7 @@ def _finding(finding: Finding) -> Json:
         "kind": finding.kind.value if finding.kind else None,
         "condition": finding.condition,
         "reason": finding.reason,
+        "next": finding.next_step,
         "witness": _witness(finding.witness) if finding.witness else None,
         "bank": _bank(finding.bank) if finding.bank else None,
         "missed": finding.missed,

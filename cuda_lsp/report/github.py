@@ -37,7 +37,8 @@ def _annotation(finding: Finding) -> str:
         f"file={_property(str(extent.path))},line={extent.start.line},endLine={extent.end.line},"
         f"col={extent.start.column},endColumn={extent.end.column},title={finding.code.value}"
     )
-    return f"::{_COMMAND[finding.effective_severity]} {where}::{_data(finding.message)}"
+    told = _data(f"{finding.message}\nnext: {finding.next_step}")
+    return f"::{_COMMAND[finding.effective_severity]} {where}::{told}"
 
 
 def _data(text: str) -> str:

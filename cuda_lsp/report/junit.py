@@ -65,7 +65,9 @@ def _named(name: str, report: FileReport, line: int) -> Xml.Element:
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.site.range.beginning}: {finding.code.value}: {finding.message}"
+    return (
+        f"{finding.site.range.beginning}: {finding.code.value}: {finding.message} (next: {finding.next_step})"
+    )
 
 
 def _safe(text: str) -> str:

@@ -99,6 +99,7 @@ def _result(finding: Finding, fingerprint: str, root: Path | None, repairs: Sequ
         "properties": {
             "status": finding.status.value,
             "kernel": finding.kernel,
+            "next": finding.next_step,
             **({"missed": True} if finding.missed else {}),
         },
     }

@@ -70,6 +70,7 @@ def report_schema() -> Json:
                 kind=_or_null(_one_of(RaceKind)),
                 condition=_or_null(_TEXT),
                 reason=_or_null(_TEXT),
+                next=_TEXT,
                 witness=_or_null(_ref("witness")),
                 bank=_or_null(_ref("bank")),
                 missed=_FLAG,

@@ -98,7 +98,7 @@ def _place(path: Path, extent: SourceRange | None) -> str:
 
 
 def finding_text(finding: Finding, source: Source) -> RenderableType:
-    """One finding: headline, both places, witness, histogram."""
+    """One finding: headline, both places, what to do, witness, histogram."""
     style = _STYLE[finding.effective_severity]
     parts: list[RenderableType] = [
         Text.assemble(
@@ -114,6 +114,7 @@ def finding_text(finding: Finding, source: Source) -> RenderableType:
         for related in finding.related
         if related.site.range != finding.site.range
     ]
+    parts.append(Padding(Text.assemble(("next: ", "dim"), finding.next_step), (0, 0, 0, 6)))
     if finding.witness:
         parts.append(Padding(_witness(finding.witness), (0, 0, 0, 6)))
     if finding.bank:

@@ -76,6 +76,7 @@ def _finding(finding: Finding, instances: Sequence[str], tables: bool) -> str:
         lines += ["", f"When {finding.condition}."]
     if finding.witness:
         lines += ["", *_witness(finding, finding.witness, tables)]
+    lines += ["", f"Next: {finding.next_step}."]
     if finding.observation:
         lines += ["", _observation(finding.observation)]
     if finding.bank:

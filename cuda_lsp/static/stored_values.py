@@ -46,7 +46,7 @@ def with_stored_values(
         return first
     again = enumerate_kernel(kernel.followed, settings, until=until)
     if again.cut:
-        return evolve(first, cut=True, report=_without_suspected(first, settings))
+        return evolve(first, cut=True, report=_without_suspected(first, kernel, settings))
     alike = frozenset(f.key for f in again.findings if f.kind is RaceKind.WAW and f.same_value)
     if not any(_is_in_a_block(f) for f in first.findings):
         alike |= {f.key for f in first.findings if repeated_by_blocks(kernel, f, settings.gpu)}
@@ -55,7 +55,7 @@ def with_stored_values(
         differing.get(f.key, f) if is_suspected(f) else f
         for f in (of_one_value(finding, alike) for finding in first.findings)
     )
-    report = evolve(first.report, findings=shown(findings, settings))
+    report = evolve(first.report, findings=shown(findings, kernel, first.report.launches, settings))
     return evolve(first, findings=findings, report=report, alike=alike)
 
 
@@ -65,13 +65,13 @@ def _is_in_a_block(finding: Diagnosis) -> bool:
     return finding.certain and finding.kind is not None and (blocks is None or blocks[0] == blocks[1])
 
 
-def _without_suspected(first: FirstTier, settings: Settings) -> KernelReport:
+def _without_suspected(first: FirstTier, kernel: Kernel, settings: Settings) -> KernelReport:
     """What can be told while nobody knows whether threads that write one place store one value."""
     known = [finding for finding in first.findings if not is_suspected(finding)]
     verdict = verdict_of(known, race_free=False)
     return evolve(
         first.report,
-        findings=shown(known, settings),
+        findings=shown(known, kernel, first.report.launches, settings),
         verdict=verdict,
         reasons=first.report.reasons if verdict is Verdict.RACY else (doubt(Open.BACKGROUND),),
         refined=False,

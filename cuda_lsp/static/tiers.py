@@ -47,8 +47,9 @@ from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Access, Budget, Trace
 from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
+from cuda_lsp.static.findings.conditions import Example, Needs, Open, Setting, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
+from cuda_lsp.static.findings.steps import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.alike import not_looked_at
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
@@ -130,7 +131,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         verdict=verdict,
         reasons=(*incomplete, *reasons) if verdict is Verdict.UNDECIDED else incomplete,
         launches=launches,
-        findings=shown(findings.values(), settings),
+        findings=shown(findings.values(), kernel, launches, settings),
         refined=decided and not any(look.by_example for look in looks),
         key=kernel.digest,
         guessed=kernel.guessed,
@@ -178,7 +179,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
     trace = runs.of(launch)
     if trace.excluded:
         told_limits = tuple(limit_findings(kernel, launch, runs.settings.gpu))
-        why = f"the kernel's assertions end this launch: {trace.excluded}; {words.TELL_THE_LAUNCH}"
+        why = f"the kernel's assertions end this launch: {trace.excluded}; {TELL_THE_LAUNCH}"
         return _Look(launch, told_limits, (why,), frozenset(), False, (), False, excluded=True)
     found = runs.findings(trace)
     misuses = launch.source is LaunchSource.SIZES and (misuses_arrays(trace) or any(map(_misaligns, found)))
@@ -482,7 +483,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         reasons=tuple(dict.fromkeys((*incomplete, *open_reasons)))
         if verdict is not Verdict.RACE_FREE
         else (),
-        findings=shown(findings.values(), settings),
+        findings=shown(findings.values(), kernel, report.launches, settings),
         refined=True,
         assumptions=(*taken_as_meant(kernel), *(() if first.decided else answer.assumptions))
         if verdict is Verdict.RACE_FREE
@@ -512,8 +513,18 @@ def of_one_value(finding: Diagnosis, alike: Set[Key]) -> Diagnosis:
     return evolve(finding, same_value=True)
 
 
-def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:
+def shown(
+    diagnoses: Iterable[Diagnosis], kernel: Kernel, launches: Sequence[LaunchConfig], settings: Settings
+) -> tuple[Finding, ...]:
     """Those whose code is switched on in words, with the configured severity, in order of the text."""
-    wanted = (d for d in diagnoses if is_wanted(d.code, settings))
+    arguments = kernel.name.partition("<")[2].rpartition(">")[0]
+    guessed = arguments if kernel.guessed or kernel.guessed_numbers else ""
+    numbers = any(part.strip().isdigit() for part in guessed.split(","))
+    several = len({launch.block for launch in launches}) > 1
+    wanted = (
+        evolve(d, under=Setting(several=several, guessed=guessed if numbers or d.code in ADVICE else ""))
+        for d in diagnoses
+        if is_wanted(d.code, settings)
+    )
     found = [d.finding(settings.severity.get(d.code)) for d in wanted]
     return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))

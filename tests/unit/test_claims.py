@@ -27,7 +27,7 @@ NEIGHBOUR = "__shared__ int s[256]; s[threadIdx.x] = threadIdx.x; out[threadIdx.
 def test_a_race_that_every_plausible_launch_shows_is_conditional_and_no_error() -> None:
     found = one_race(f"__global__ void k(int* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }}")
     assert (found.status, found.effective_severity) == (Status.CONDITIONAL, Severity.WARNING)
-    assert found.condition == "blocks are of a usual size"
+    assert found.condition == "blocks are of a usual size, like 256"
 
 
 def test_the_same_race_under_a_told_launch_is_an_error() -> None:
@@ -355,7 +355,9 @@ def test_sizes_of_an_example_need_not_fit_guessed_numbers(launch: str, verdict: 
     if verdict == "undecided":
         (reason,) = kernel.reasons
         assert "the template arguments, which nothing in the file tells; a launch" in reason
-        assert any("(depends on the template arguments)" in f.message for f in kernel.findings)
+        assert any(
+            "depends on the template's arguments, which are guessed" in f.message for f in kernel.findings
+        )
 
 
 @pytest.mark.parametrize(("asked", "told"), [("", False), ("template void f<16>(int*);", True)])

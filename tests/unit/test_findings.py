@@ -7,9 +7,11 @@ from pathlib import Path
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Axis
-from cuda_lsp.model import Code, Position, RaceKind, Related, Site, SourceRange, Status, Witness
+from cuda_lsp.ir.program import Array, Axis
+from cuda_lsp.ir.types import INT32
+from cuda_lsp.model import Code, Position, RaceKind, Related, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static.findings.conditions import (
+    Branch,
     Compared,
     Contents,
     Example,
@@ -61,9 +63,9 @@ def test_an_example_that_the_solver_cannot_confirm_stays_an_example():
     )
 
 
-def test_that_both_write_one_value_stands_after_data_and_before_the_launch():
+def test_that_both_write_one_value_stands_before_what_decides():
     same = evolve(RACE, same_value=True)
-    assert same.doubted(OnData("`in`")).message == "story (depends on `in`) (both write the same value)"
+    assert same.doubted(OnData("`in`")).message == "story (both write the same value) (depends on `in`)"
     assert same.needing(Needs.BLOCKS).message == (
         "story (both write the same value), when the grid has more than one block"
     )
@@ -95,3 +97,16 @@ def test_races_are_one_by_their_two_places_and_others_by_code_and_place():
     assert there.key == RACE.key
     bounds = Diagnosis(Code.SHARED_OUT_OF_BOUNDS, Status.PROVED, "story", "k", site(2))
     assert bounds.key != evolve(bounds, code=Code.SHARED_UNINITIALISED).key
+
+
+def test_where_there_is_no_room_for_all_cells_the_arrays_are_named():
+    first, second = (
+        Array(name, Space.GLOBAL, INT32, (), n) for n, name in enumerate(("begins_of_rows", "ids"))
+    )
+    cells = ((first, 0), 1000), ((first, 4), 2000), ((second, 4000), 1), ((second, 8000), 3)
+    story = "WAW race on values_of_rows[1]: thread 1 of block 12 and thread 0 of block 7 both write it"
+    told = evolve(RACE, story=story).needing(Contents(cells), Branch(12, True)).message
+    arrays = "`begins_of_rows` and `ids` hold certain values"
+    assert told.endswith(f", when {arrays} and the condition on line 12 is true")
+    short = evolve(RACE, story="story").needing(Contents(cells[:1])).message
+    assert short == "story, when for example `begins_of_rows[0]` == 1000"

@@ -86,7 +86,7 @@ def message(name: str, what_is_missing: str, condition: str) -> str:
 def test_what_a_race_needs_is_told_whole_before_its_expressions(
     name: str, condition: str, orders: tuple[bool, bool]
 ) -> None:
-    told = message(name, words.remedy(orders[0], False, orders[1], not any(orders)), condition)
+    told = message(name, words.remedy(orders[0], False, orders[1], not any(orders)).told, condition)
     assert len(told) < 160
     assert told.endswith(f"when {condition}")
     assert told.startswith("WAW race on ")

@@ -32,6 +32,12 @@ RUN, PROGRAM, HEADER, BODY = (
             "__global__ void k(int* a, int (*at)(int)) { a[at(threadIdx.x)] = 1; }",
             PROGRAM,
         ),
+        ("__global__ void k(int* a, int (*at)(int)) { a[(*at)(threadIdx.x)] = 1; }", PROGRAM),
+        (
+            "typedef int (*At)(int); __device__ At table[2];"
+            "__global__ void k(int* a, int i) { a[table[i](threadIdx.x)] = 1; }",
+            PROGRAM,
+        ),
         ('__global__ void k(int* a) { asm volatile("wgmma.fence.sync.aligned;"); a[0] = 1; }', RUN),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.model import Code, Finding, Status
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Compared
+from cuda_lsp.static.findings.conditions import Compared, Setting
 from cuda_lsp.static.findings.words import LONGEST, fitted
 
 
@@ -103,7 +103,7 @@ def test_one_expression_and_one_block_are_told_once():
         {},
         "none",
     )
-    assert told == "WAR race on s[2]: thread 1 writes and thread 0 of block (0,1) reads cell(x, y); none"
+    assert told == "WAR race on s[2]: in block (0,1) thread 1 writes and thread 0 reads cell(x, y); none"
 
 
 def test_a_possible_race_of_long_names_is_not_cut_off():
@@ -126,7 +126,7 @@ def test_a_name_that_is_told_is_no_expression_to_cut():
 
 
 def test_a_possible_race_of_one_value_says_so():
-    ending = words.ending((), None, race=True, met=False, same=True, launch=None)
+    ending = words.ending((), None, race=True, met=False, same=True, under=Setting())
     assert ending == " (both write the same value); whether they meet depends on data"
 
 
@@ -163,7 +163,7 @@ def test_a_pitch_is_told_where_the_lanes_of_a_warp_lie_in_several_rows():
 
 def test_a_cost_of_an_assumed_block_names_it_beside_an_example():
     (cost,) = found(LINES.partition("void run")[0], Code.UNCOALESCED_ACCESS)
-    assert cost.message.endswith("; blocks of 16x16 are assumed")
+    assert cost.message.endswith("(blocks of 16x16 are assumed)")
 
 
 FROM_ONE = """
@@ -193,3 +193,63 @@ void run(float* sums, int* face, int* at, float* d, int n) { faces<<<n, 25>>>(su
 def test_the_contents_of_an_example_lead_to_a_place_of_the_array():
     (race,) = [f for f in found(FACES, budget=650) if f.status is Status.CONDITIONAL]
     assert race.witness is not None and min(race.witness.index) >= 0
+
+
+# ------------------------------------------------------------------------- which witness is told
+
+ROWS_OF_BLOCKS = """
+__global__ void shift(const float* in, float* out, int columns, int blocks_in_a_row) {
+    __shared__ float s[34];
+    int row = blockIdx.x / blocks_in_a_row;
+    int first = (blockIdx.x - row * blocks_in_a_row) * blockDim.x;
+    int width = columns - first < 32 ? columns - first : 32;
+    s[threadIdx.x + 1] = in[first + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) s[width + 1] = 0.0f;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s[threadIdx.x + 1];
+}
+void run(float* a, float* b, int n, int m, int blocks) { shift<<<blocks, 32>>>(a, b, n, m); }
+"""
+
+
+def test_two_threads_of_the_first_block_are_told_where_they_meet_too() -> None:
+    (kernel,) = check_text(Path("k.cu"), ROWS_OF_BLOCKS).kernels
+    (race,) = (f for f in kernel.findings if f.code is Code.SHARED_RACE)
+    assert race.witness is not None and race.witness.blocks is None
+    assert race.witness.arguments["columns"] > 0 and race.witness.arguments["blocks_in_a_row"] > 0
+    assert "block" not in race.message
+
+
+STRIDES = """
+__global__ void strided(const int* in, int* out, int n) {
+    __shared__ int s[64];
+    for (int i = blockIdx.x * blockDim.x; i < n; i += gridDim.x * blockDim.x) {
+        s[threadIdx.x] = in[i + threadIdx.x];
+        __syncthreads();
+        out[i + threadIdx.x] = s[63 - threadIdx.x];
+    }
+}
+void run(int* a, int* b, int n, int blocks) { strided<<<blocks, 64>>>(a, b, n); }
+"""
+
+
+def test_a_race_of_rounds_that_a_larger_grid_does_not_have_says_so() -> None:
+    (race,) = found(STRIDES, Code.SHARED_RACE)
+    assert race.status is Status.CONDITIONAL
+    assert race.message.endswith("when for example `n` == 65 and the grid is one block")
+    (whole,) = found(STRIDES.replace("gridDim.x * blockDim.x", "64"), Code.SHARED_RACE)
+    assert "grid" not in whole.message
+
+
+def test_what_a_helper_calls_it_is_told_as_its_name_for_the_array() -> None:
+    text = """
+__device__ void put(int* to, int v) { to[0] = v; }
+__global__ void k(int* out) {
+    __shared__ int s[64];
+    put(s + threadIdx.x, 1);
+    out[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+void run(int* a) { k<<<1, 64>>>(a); }
+"""
+    (race,) = found(text, Code.WARP_RACE)
+    assert "thread 0 writes it as to[0]" in race.message

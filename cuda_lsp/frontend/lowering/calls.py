@@ -45,6 +45,7 @@ from cuda_lsp.frontend.vocabulary import builtins
 from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, NextStep, Offset, Var
 from cuda_lsp.ir.types import INT64, Float, Pointer
 
+_LONGEST_CALL = 60  # characters of its text
 _TEMPLATE_NAME = re.compile(rb"\A\s*(?:template\s+)?[\w:]+\s*<")
 
 
@@ -162,9 +163,23 @@ def _indirect(low: Lowering, node: Node) -> Value | Place:
     if function is not None:
         return _inline_or_say(low, node, function, argument_nodes(low, node), None)
     text = low.ast.text(node)
-    if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
-        raise Untranslatable(text[:60], "calls a function through a pointer", node, NextStep.PROGRAM)
-    raise unclear(text[:60], "clang could not resolve the call", node)
+    named = text if len(text) <= _LONGEST_CALL else f"{text[: _LONGEST_CALL - 1]}…"
+    held = low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD)
+    if held or (node.children and _is_followed(low, node.children[0])):
+        raise Untranslatable(named, "calls a function through a pointer", node, NextStep.PROGRAM)
+    raise unclear(named, "clang could not resolve the call", node)
+
+
+def _is_followed(low: Lowering, callee: Node) -> bool:
+    """``(*f)``, ``table[i]``: a pointer that a variable or a field holds."""
+    followed = False
+    while callee.kind not in (K.DECL_REF, K.MEMBER_EXPR):
+        followed = followed or callee.kind in (K.UNARY, K.SUBSCRIPT)
+        if not callee.children:
+            return False
+        callee = callee.children[0]
+    declaration = low.ast.referenced(callee) if followed else None
+    return declaration is not None and declaration.kind in (K.VAR, K.PARAMETER, K.FIELD)
 
 
 def _inline_or_say(

@@ -31,6 +31,7 @@ def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis
         Diagnosis(
             Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, words.incomplete(s),
             kernel.name, s.site, doubt=OnData(s.reason), launch=launch,
+            advised=s.step.value,
         )
         for s in found.values()
     )  # fmt: skip

@@ -36,6 +36,7 @@ from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
+from cuda_lsp.static.findings.steps import Remedy
 
 
 @frozen(eq=False)
@@ -465,7 +466,7 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     carried = again or late.site.range == early.site.range
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried, _in_cluster(trace, race))
     if critical_steps.without_fence(early, late):
-        remedy = words.UNFENCED
+        remedy = Remedy.UNFENCED
     return race_between(
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
         remedy=remedy, warp=warp, same_value=c.same_value, swapped=_swapped(race),

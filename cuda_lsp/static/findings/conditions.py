@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.model import Dim3, Extents
+from cuda_lsp.model import Dim3, Extents, LaunchConfig
 
 _MOST_NAMED = 2
 """Arrays that are named of those whose contents decide."""
@@ -90,6 +90,8 @@ class Needs(enum.Enum):
     BLOCKS = "the grid has more than one block"
     BLOCKS_Y = "the grid has more than one block along y"
     BLOCKS_Z = "the grid has more than one block along z"
+    ONE_BLOCK = "the grid is one block"
+    FEW_BLOCKS = "the grid has few blocks"
     LAUNCH = "blocks are of a usual size"
     SIZES = "sizes make blocks like that"
     TEMPLATE = "the template arguments are as guessed"
@@ -110,6 +112,14 @@ def along_an_axis(needed: Conditions, blocks: tuple[Dim3, Dim3], grid: Extents) 
         return needed
     along = Needs.BLOCKS_Y if differing == [1] else Needs.BLOCKS_Z
     return tuple(along if n is Needs.BLOCKS else n for n in needed)
+
+
+def without_cells(condition: Condition) -> Condition:
+    """The arrays alone, of what they hold."""
+    if not isinstance(condition, Contents):
+        return condition
+    arrays = sorted({array for (array, _), _ in condition.cells}, key=lambda array: array.id)
+    return SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
 
 
 def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
@@ -145,6 +155,23 @@ def below_zero(conditions: Conditions) -> frozenset[str]:
     return frozenset(name for example in examples for name, value in example.values if value < 0)
 
 
+@frozen
+class Setting:
+    """What of the program a finding's numbers are of, as far as the source does not tell it, or tells more.
+
+    ``launch``: of these threads. ``several``: the source has blocks of other sizes, too. ``guessed``:
+    the template's arguments, if they are.
+    """
+
+    launch: LaunchConfig | None = None
+    several: bool = False
+    guessed: str = ""
+
+    @property
+    def block(self) -> Dim3 | None:
+        return None if self.launch is None else self.launch.block
+
+
 # ------------------------------------------------------------------------------------------ doubts
 
 
@@ -152,11 +179,13 @@ def below_zero(conditions: Conditions) -> frozenset[str]:
 class OnData:
     """An unknown value; ``what`` it is or where it comes from, for people.
 
-    ``in_story``: of findings that are no races, that their story tells it.
+    ``in_story``: of findings that are no races, that their story tells it. ``arguments``: what the kernel is
+    passed is all that it is made of.
     """
 
     what: str
     in_story: bool = True
+    arguments: bool = False
 
 
 def contents_of(names: Sequence[str]) -> OnData:

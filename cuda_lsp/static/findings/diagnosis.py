@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array
@@ -30,18 +30,22 @@ from cuda_lsp.model import (
     severity_of,
 )
 from cuda_lsp.source_names import called
-from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings import steps, words
 from cuda_lsp.static.findings.conditions import (
     Condition,
     Conditions,
     Doubt,
     Needs,
+    Setting,
     Undecided,
     along_an_axis,
     parameters_of,
+    without_cells,
 )
+from cuda_lsp.static.findings.steps import Remedy
 
 _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
+_OF_THE_SOURCE = (Code.ANALYSIS_INCOMPLETE, Code.LAUNCH_LIMIT, Code.REDUNDANT_BARRIER)
 Key = tuple[Code | None, SourceRange, SourceRange]
 """A code and its place twice, or None and the two places of a race."""
 
@@ -53,6 +57,8 @@ class Diagnosis:
     ``same_value``: both write one. ``lanes_only``: of a race, that lanes of
     one warp alone meet, at different instructions. ``apart``: how many elements lie from lane to lane.
     ``guessed``: what is read is a guess that a compare-and-swap checks. ``parted`` as of findings.
+    ``remedy``: what would order two accesses. ``advised``: what to do, where only who found it knows.
+    ``under``: of its numbers; the launch is its own.
     """
 
     code: Code
@@ -73,6 +79,9 @@ class Diagnosis:
     apart: int | None = None
     guessed: bool = False
     parted: tuple[SourceRange, ...] = ()
+    remedy: Remedy | None = None
+    advised: str = ""
+    under: Setting = field(factory=Setting)
 
     @property
     def certain(self) -> bool:
@@ -90,13 +99,29 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
+        """Where there is no room for all that arrays hold, their names: some of it is no condition."""
+        told = self._message(self._needed)
+        briefly = tuple(without_cells(condition) for condition in self._needed)
+        if briefly == self._needed or not words.leaves_out(told):
+            return told
+        shorter = self._message(briefly)
+        return told if words.leaves_out(shorter) else shorter
+
+    def _message(self, needed: Conditions) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(
-            self._needed, self.doubt, race=race, met=met, same=self.same_value, launch=self.launch,
+            needed, self.doubt, race=race, met=met, same=self.same_value,
+            under=evolve(self.under, launch=self.launch), numbers=self._has_numbers,
             shown=None if self.witness is None else self.witness.values,
         )  # fmt: skip
         texts = (self.site.text, *(r.site.text for r in self.related[:1]))
         return words.fitted(self.story + ending, texts)
+
+    @property
+    def _has_numbers(self) -> bool:
+        """Its story tells threads, or costs, that hold under its launch."""
+        disagree = self.code is Code.BARRIER_DIVERGENCE and not self.certain
+        return self.code not in _OF_THE_SOURCE and not disagree
 
     @property
     def condition(self) -> str | None:
@@ -115,6 +140,13 @@ class Diagnosis:
     def reason(self) -> str | None:
         """What it depends on, in words."""
         return None if self.doubt is None else words.doubt(self.doubt)
+
+    @property
+    def step(self) -> str:
+        """What to do next."""
+        return self.advised or steps.of_finding(
+            self.code, self.remedy, self.conditions, self.doubt, same=self.same_value
+        )
 
     @property
     def open_reason(self) -> str | None:
@@ -147,7 +179,7 @@ class Diagnosis:
             self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
             self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
             severity=severity, array=self.array, guessed=self.guessed,
-            parted=self.parted,
+            parted=self.parted, step=self.step,
         )  # fmt: skip
 
 
@@ -171,7 +203,7 @@ class Deed(Protocol):
 
 def race_between(
     kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
-    status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
+    status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: Remedy | None = None,
     warp: bool = False, same_value: bool = False, swapped: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """The race of two accesses in the order of the text: the squiggle is on the later one.
@@ -185,15 +217,15 @@ def race_between(
     if seen is not None and status is Status.POSSIBLE and min(seen.index, default=0) < 0:
         seen = None  # contents that lead in front of the array are none that anybody has
     guessed = conflicts.guessed(early, late)
-    remedy = words.GUESSED if guessed else remedy
+    remedy = Remedy.GUESSED if guessed else remedy
     kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)
-    actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
+    actions = (words.doing(late.mode, late.site, array), words.doing(early.mode, early.site, array))
     story = words.suspicion(kind, array.name, actions)
     if seen is not None:
         blocks = seen.blocks or (None, None)
         who = (words.thread(seen.threads[1], blocks[1]), words.thread(seen.threads[0], blocks[0]))
         where = called(str(seen), array.name, (early.site.text, late.site.text))
-        story = words.race(kind, where, who, actions, seen.values, remedy)
+        story = words.race(kind, where, who, actions, seen.values, remedy.told if remedy else "")
         named = {n: v for n, v in seen.arguments.items() if n in parameters_of(conditions)}
         seen = evolve(seen, values={**seen.values, **named})
     code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE
@@ -202,5 +234,5 @@ def race_between(
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
         code, status, story, kernel, late.site, (other,), kind, seen, None, conditions, doubt, same_value,
-        launch, array.name, warp, None, guessed,
+        launch, array.name, warp, None, guessed, remedy=remedy,
     )  # fmt: skip

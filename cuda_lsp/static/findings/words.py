@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuda_lsp.ir.program import STRETCH, Array, Incomplete, NextStep
+from attrs import evolve
+
+from cuda_lsp.ir.program import STRETCH, Array, Incomplete
 from cuda_lsp.ir.types import Float, Int
-from cuda_lsp.model import BankReport, Dim3, LaunchConfig, Mode, RaceKind, Site
+from cuda_lsp.model import BankReport, Dim3, LaunchSource, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
+from cuda_lsp.static.findings.steps import Remedy, of_doubt
 from cuda_lsp.wavefronts import Touch
 
 LONGEST = 159
@@ -24,6 +27,7 @@ _NAMED = re.compile(r" race on ([\w.]+):")
 _VERBS = r"\b(?:reads?|writes?|updates?|executes?)"
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _VALUE = re.compile(rf"`[^`]+` == {_NUMBER}|\b[\w.\[\]]+ = {_NUMBER}(?=[,)])|`[^`]+` holds only {_NUMBER}")
+_LEFT_OUT = re.compile(r" and (?:\d+ )?more\b|…\Z")
 _SAMPLES = re.compile(r"(?:(?<=\(for example when )|(?<=\(as when ))[^()]*(?=\))")
 _DETAILS = (
     re.compile(r"; lanes? \d+ .* words apart"),
@@ -51,6 +55,7 @@ _TIGHTER = (
 )  # fmt: skip
 """The same in fewer words."""
 """What goes last of what is told beside the story."""
+_MOST_OF_TEMPLATE = 16  # characters of its arguments
 _SHOWN = 4  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
@@ -145,10 +150,17 @@ def _coordinates(index: Dim3) -> str:
     return f"({x},{y},{z})" if z else f"({x},{y})" if y else str(x)
 
 
-def doing(mode: Mode, site: Site) -> str:
+def doing(mode: Mode, site: Site, array: Array | None = None) -> str:
+    """``array``: of which a function that is called may have a name of its own."""
     if mode.atomic and "(" in site.text:
         return f"executes {site.text}"
+    if site.text and array is not None and site.calls and not _mentions(site.text, array.name):
+        return f"{_VERB[mode]} it as {site.text}"
     return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 def _to_it(deed: re.Match[str]) -> str:
@@ -165,7 +177,7 @@ def race(
     when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
     first, found, block = threads[0].partition(" of block ")
     if found and threads[1].endswith(f"{found}{block}"):  # one block, which is told once
-        threads = (first, threads[1])
+        threads = (f"in block {block} {first}", threads[1].partition(found)[0])
     if actions[0] == actions[1]:
         together = _SINGULAR.sub(r"\1", actions[0], count=1)
         story = f"{threads[0]} and {threads[1]} both {together}{when}"
@@ -246,6 +258,11 @@ def fitted(message: str, expressions: Iterable[str]) -> str:
     return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
 
 
+def leaves_out(message: str) -> bool:
+    """It had no room for all that it was to say of conditions."""
+    return _LEFT_OUT.search(message) is not None
+
+
 def _with_fewer_conditions(message: str) -> str:
     """The first of the conditions at the message's end, where there is no room for all."""
     story, when, told = message.partition(", when ")
@@ -260,7 +277,7 @@ def _with_fewer_conditions(message: str) -> str:
 
 def _deeds(texts: Iterable[str]) -> re.Pattern[str]:
     """What is done to one of these expressions."""
-    return re.compile(rf"({_VERBS}) (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
+    return re.compile(rf"({_VERBS})(?: it as)? (?:{'|'.join(map(re.escape, filter(None, texts))) or '(?!)'})")
 
 
 def _as_when(message: str, long: str) -> str:
@@ -312,15 +329,7 @@ def _cut_in_middle(message: str, texts: Iterable[str], width: int) -> str:
     return message
 
 
-_BETWEEN_BLOCKS = "nothing orders blocks"
-_IN_A_CLUSTER = "no cluster.sync() orders them"
-_AT_ONCE = "they execute the same statement at the same time"
-_IN_A_WARP = "no __syncwarp() orders the lanes of this warp"
-_BETWEEN_ROUNDS = "no barrier orders them from one loop round to the next"
-_IN_A_BLOCK = "no barrier orders them"
-_BRIEFLY = {_BETWEEN_ROUNDS: "no barrier between rounds", _AT_ONCE: "at the same time",
-            _IN_A_WARP: "no __syncwarp() between", _IN_A_BLOCK: "no barrier between",
-            _BETWEEN_BLOCKS: _BETWEEN_BLOCKS, _IN_A_CLUSTER: "no cluster.sync() between"}  # fmt: skip
+_BRIEFLY = {remedy.told: remedy.briefly for remedy in Remedy}
 """What is missing, in few words, for messages that are too long."""
 _SECTORS = " sectors of 32 bytes "
 _SECTORS_BRIEFLY = " sectors "
@@ -330,28 +339,23 @@ _SAME_BRIEFLY = " (the same value)"
 
 def remedy(
     between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool, in_cluster: bool = False
-) -> str:
+) -> Remedy:
     """What is missing between the two accesses. ``in_cluster``: the blocks are of one cluster."""
     if in_cluster:
-        return _AT_ONCE if same_instruction else _IN_A_CLUSTER
+        return Remedy.AT_ONCE if same_instruction else Remedy.IN_A_CLUSTER
     if between_blocks:
-        return _BETWEEN_BLOCKS
+        return Remedy.BETWEEN_BLOCKS
     if same_instruction:
-        return _AT_ONCE
+        return Remedy.AT_ONCE
     if warp:
-        return _IN_A_WARP
-    return _BETWEEN_ROUNDS if loop_carried else _IN_A_BLOCK
+        return Remedy.IN_A_WARP
+    return Remedy.BETWEEN_ROUNDS if loop_carried else Remedy.IN_A_BLOCK
 
 
 def accessed(site: Site, array: str) -> str:
     """The expression, and the array where that names another one, as in functions."""
     place = site.text or "this access"
-    return place if re.search(rf"\b{re.escape(array)}\b", place) else f"{place} (in {array})"
-
-
-WRAPPED = "the 32-bit index wraps"
-GUESSED = "harmless: the compare-and-swap checks what was read"
-UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
+    return place if _mentions(place, array) else f"{place} (in {array})"
 
 
 def bank_conflict(
@@ -423,6 +427,8 @@ def _condition(
             return f"a row of {' and '.join(extents)} elements reaches into the next"
         case c.Needs.SIZES if block is not None:
             return f"sizes make blocks of {dimensions(block)} threads"
+        case c.Needs.LAUNCH if block is not None:
+            return f"{condition.value}, like {dimensions(block)}"
         case c.Needs():
             return condition.value
 
@@ -488,33 +494,7 @@ def undecided(pair: c.Undecided) -> str:
 
 def reason(of: Doubt) -> str:
     """A reason of a kernel's verdict: what is in doubt, and what to do about it."""
-    step = _step(of)
-    return f"{doubt(of)}; {step}" if step else doubt(of)
-
-
-TELL_THE_LAUNCH = "`// cuda-lsp: launch` would tell"
-
-
-def _step(of: Doubt) -> str:
-    match of:
-        case c.Uneven() | c.Untiled() | c.Unconfirmed() | Open.ARGUMENTS:
-            return "an `assert` or `// cuda-lsp: assume` would tell"
-        case Open.TEMPLATE | Open.LAUNCH_AND_TEMPLATE:
-            return "a launch in the file would tell"
-        case Open() if of in _OF_A_LAUNCH:
-            return TELL_THE_LAUNCH
-        case c.OnData() | c.Unordered() | c.Repeated() | c.Overfull() | Open.POINTERS:
-            return NextStep.PROGRAM.value
-        case Open.BACKGROUND | Open.BROKEN:
-            return ""
-        case _:
-            return NextStep.RUN.value
-
-
-_OF_A_LAUNCH = (
-    Open.LAUNCH, Open.LAUNCH_ASSUMED, Open.LAUNCH_UNTOLD, Open.LAUNCH_AND_ARGUMENTS, Open.BLOCKS_ASSUMED,
-    Open.BLOCKS_UNKNOWN, Open.OTHER_BLOCKS,
-)  # fmt: skip
+    return doubt(of) if of in (Open.BACKGROUND, Open.BROKEN) else f"{doubt(of)}; {of_doubt(of)}"
 
 
 _OF_THE_LAUNCH = {
@@ -522,6 +502,37 @@ _OF_THE_LAUNCH = {
     Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
     Open.LAUNCH_AND_TEMPLATE: "the launch and template arguments",
 }  # fmt: skip
+_NO_CAUSE = (
+    Open.REPLAY, Open.TIME, Open.NOT_REPLAYED, Open.BACKGROUND, Open.BROKEN, Open.OTHER_BLOCKS,
+    Open.ENUMERATION,
+)  # fmt: skip
+"""Doubts that nothing hangs on: they say why nobody knows."""
+
+
+def _hangs(of: Doubt) -> str:
+    """What it depends on, or why that is open."""
+    no_cause = of in _NO_CAUSE or isinstance(of, c.UpToLibrary)
+    return f"not decided: {doubt(of)}" if no_cause else f"depends on {doubt(of)}"
+
+
+def setting(of: c.Setting, needed: Conditions) -> list[str]:
+    """Under which launch and template arguments numbers of a message hold: the one place that tells it.
+
+    Nothing where the source has them, and no others.
+    """
+    told: list[str] = []
+    if of.launch is not None:
+        block = dimensions(of.launch.block)
+        if of.launch.assumed and c.Needs.LAUNCH not in needed:
+            told.append(f"blocks of {block} are assumed")
+        elif of.launch.source is LaunchSource.SIZES and c.Needs.SIZES not in needed:
+            told.append(f"blocks of {block} are made by sizes")
+        elif of.several and not of.launch.assumed:
+            told.append(f"in blocks of {block}")
+    if of.guessed and c.Needs.TEMPLATE not in needed:
+        named = f"`<{of.guessed}>`" if len(of.guessed) <= _MOST_OF_TEMPLATE else "the template's arguments"
+        told.append(f"{named} {'is' if named[0] == '`' else 'are'} guessed")
+    return told
 
 
 def ending(
@@ -531,36 +542,35 @@ def ending(
     race: bool,
     met: bool,
     same: bool,
-    launch: LaunchConfig | None,
+    under: c.Setting,
+    numbers: bool = True,
     shown: Mapping[str, int] | None = None,
 ) -> str:
     """What a message says of conditions and doubts after its story.
 
     ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value;
-    ``shown``: the arguments under which they were seen.
+    ``numbers``: the story has some, which hold ``under`` what it was found; ``shown``: the arguments.
     """
-    if race and not met:
-        alike = _SAME if same else ""
-        return f"{alike}; whether they meet depends on {'data' if of is None else doubt(of)}"
-    if isinstance(of, c.OnData) and of.in_story and not race:
-        return ""
     alike = _SAME if same else ""
-    sampled = all(isinstance(n, c.Example) and n.sampled for n in needed)
-    exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) and n.sampled for n in needed)
-    told = isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
-    depends = "" if of is None or told else f" (depends on {doubt(of)})"
+    if race and not met:
+        hangs = "depends on data" if of is None else _hangs(of)
+        return f"{alike}; whether they meet {hangs.replace('not decided', 'is not decided')}"
+    in_story = isinstance(of, c.OnData) and of.in_story and not race
+    exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) for n in needed)
+    told = in_story or isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
+    beside = setting(under, needed) if numbers else []
+    hangs = [] if of is None or told else [_hangs(of)]
     if of is Open.TEMPLATE:
-        depends = " (depends on the template arguments)"
-    block = None if launch is None else launch.block
-    if block is not None and launch is not None and launch.assumed and of in _OF_THE_LAUNCH:
-        depends = f" (depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(block)} are assumed)"
+        hangs = ["depends on the template's arguments, which are guessed"]
+        beside = setting(evolve(under, guessed=""), needed) if numbers else []
+    elif isinstance(of, Open) and of in _OF_THE_LAUNCH and under.launch is not None and under.launch.assumed:
         needed = tuple(n for n in needed if n is not c.Needs.LAUNCH)
-    elif of is None and not race and sampled and launch is not None and launch.assumed:
-        depends = f"; blocks of {dimensions(launch.block)} are assumed"
-    if isinstance(of, c.OnData):
-        return depends + alike
+        hangs = [f"depends on {_OF_THE_LAUNCH[of]}: blocks of {dimensions(under.launch.block)} are assumed"]
+        beside = []
     conditional = of.conditions if isinstance(of, c.Unconfirmed) else needed
-    return alike + _when(conditional, block, shown) + depends
+    when = "" if isinstance(of, c.OnData) else _when(conditional, under.block, shown)
+    bracket = "; ".join((*hangs, *beside))
+    return alike + when + (f" ({bracket})" if bracket else "")
 
 
 def _when(needed: Conditions, block: Dim3 | None, shown: Mapping[str, int] | None) -> str:

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import MAX_BLOCK_THREADS, Dim3, LaunchConfig, Site
-from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
+from cuda_lsp.static.findings.steps import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.asserted import asserted_extents
 from cuda_lsp.static.launches.coordinates import BLOCK_EXTENTS, THREAD_AXES
 from cuda_lsp.static.launches.strides import block_strides

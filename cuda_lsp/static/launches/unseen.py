@@ -14,7 +14,7 @@ from cuda_lsp.ir.program import Expr, Kernel, Var
 from cuda_lsp.ir.walk import subexpressions, walk
 from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.data_flow import data_flow
-from cuda_lsp.static.findings.words import TELL_THE_LAUNCH
+from cuda_lsp.static.findings.steps import TELL_THE_LAUNCH
 from cuda_lsp.static.launches.alternatives import alternatives
 from cuda_lsp.static.launches.coordinates import BLOCK_AXES, BLOCK_EXTENTS, THREAD_AXES, axes_of, has_planes
 

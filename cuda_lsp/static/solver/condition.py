@@ -21,6 +21,7 @@ from cuda_lsp.static.findings.conditions import (
     Compared,
     Conditions,
     Example,
+    Needs,
     SomeValues,
     parameters_of,
 )
@@ -155,7 +156,31 @@ def worded(
     if len(compared) == len(of_parameters) and suffice(compared, parameters, formula, query):
         return needed
     example = example_of(formula, {n: p for n, p in parameters.items() if n in arguments}, arguments, query)
-    return (example, *(c for c in needed if c not in of_parameters))
+    small = _small_grid(formula, parameters, arguments, p, query)
+    return (example, *small, *(c for c in needed if c not in of_parameters))
+
+
+def _small_grid(
+    formula: Term, parameters: Mapping[str, Term], arguments: Mapping[str, int], p: Problem, query: Query
+) -> Iterator[Needs]:
+    """That the grid is small, where the arguments need it: a larger one has at once what blocks loop for."""
+    extents = [query.where.axes[axis] for axis in GDIM]
+    extents = [x for x in extents if not x.is_const and x in set(t.subterms(formula)) - told_extents(query)]
+    if not extents or not p.pair.relation.same_block:
+        return
+    given = {x: t.const(arguments[name]) for name, x in parameters.items() if name in arguments}
+
+    def happens(blocks: int) -> bool | None:
+        return query.satisfiable(t.substitute(formula, given | dict.fromkeys(extents, t.const(blocks))))
+
+    if happens(budgets.OTHER_VALUES[-1]) is False:
+        yield Needs.ONE_BLOCK if happens(1) else Needs.FEW_BLOCKS
+
+
+def told_extents(query: Query) -> frozenset[Term]:
+    """Extents of the grid that the source computes from arguments."""
+    parts = frozenset(part for c in query.told if c.op is Op.EQ for part in t.subterms(c))
+    return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 
 def example_of(

@@ -26,8 +26,9 @@ from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.findings.places import stands_below
+from cuda_lsp.static.findings.steps import Remedy
 from cuda_lsp.static.launches.coordinates import axes_of, meant_for_blocks, unlike
-from cuda_lsp.static.solver.condition import condition_of, example_of
+from cuda_lsp.static.solver.condition import condition_of, example_of, told_extents
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, sought_in, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
@@ -69,9 +70,11 @@ def race_finding(
             return None
     except NeedsData:
         known = all(part.op not in (Op.APPLY, Op.TEST) for part in t.subterms(p.formula))
-        unknown = c.OnData(_named_arguments(p, query) if known else "what memory holds")
-        divisor = _divisor(p)
-        doubt = doubt or (c.OnData(f"whether `{t.show(divisor)}` is 0") if divisor is not None else unknown)
+        unknown = c.OnData(_named_arguments(p, query) if known else "what memory holds", arguments=known)
+        divisor = _divisor(p, values)
+        doubt = doubt or (
+            c.OnData(f"whether `{t.show(divisor)}` is 0", arguments=True) if divisor is not None else unknown
+        )
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
@@ -155,15 +158,16 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def _divisor(p: Problem) -> Term | None:
-    """Something that may be 0, by which the pair divides."""
+def _divisor(p: Problem, values: Mapping[Term, int]) -> Term | None:
+    """Something by which the pair divides, and which is 0 in the model."""
+    known = {term: t.const(value) for term, value in values.items()}
     divisors = (part.args[1] for part in t.subterms(p.formula) if part.op in (Op.DIV, Op.REM))
-    return next((divisor for divisor in divisors if divisor.lo <= 0 <= divisor.hi), None)
+    return next((divisor for divisor in divisors if t.substitute(divisor, known) is t.ZERO), None)
 
 
 def _named_arguments(p: Problem, query: Query) -> str:
-    """Those that the addresses are made of, or that bound what these are made of, a few by name."""
-    named = [x for offset in p.offsets for x in query.parameters(offset)] or query.parameters(p.formula)
+    """Those that say how far apart the addresses are, or bound what these are made of, a few by name."""
+    named = query.parameters(p.overlap) or query.parameters(p.formula)
     names = sorted({x.args[0] for x in named})
     shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
     return f"the arguments {shown}" if shown else Open.ARGUMENTS.value
@@ -179,7 +183,7 @@ def data_dependence(p: Problem, query: Query) -> c.OnData | None:
     if (name := _unknown_in((p.formula,), query)) is None:
         return None
     found = _unknown(name, p, query, guards=True)
-    of_addresses = any(query.parameters(offset) for offset in p.offsets)
+    of_addresses = bool(query.parameters(p.overlap))
     return c.OnData(f"{_named_arguments(p, query)} and {found.what}") if of_addresses else found
 
 
@@ -223,7 +227,7 @@ def _made_of(own: Sequence[Array], query: Query) -> c.OnData | None:
         return c.contents_of([array.name for array in sorted(read, key=lambda array: array.id)])
     names = sorted({source.name for source in sources if isinstance(source, Var) and source.name})
     shown = " and ".join(f"`{name}`" for name in names[: budgets.MOST_CONDITIONS])
-    return c.OnData(f"the arguments {shown}") if names else None
+    return c.OnData(f"the arguments {shown}", arguments=True) if names else None
 
 
 # --------------------------------------------------------------------------------------- diagnosis
@@ -270,7 +274,7 @@ def _diagnosis(
             array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
         )  # fmt: skip
         warp = _within_a_warp_only(p, facts, query, threads)
-    remedy = words.WRAPPED if wraps else _remedy(p, early, late, warp, met)
+    remedy = Remedy.WRAPPED if wraps else _remedy(p, early, late, warp, met)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
         remedy=remedy, warp=warp, same_value=p.same_value,
@@ -278,9 +282,9 @@ def _diagnosis(
     )  # fmt: skip
 
 
-def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None) -> str:
+def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None) -> Remedy:
     if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
-        return words.UNFENCED
+        return Remedy.UNFENCED
     # A statement that reads what it writes names the write first: that is no later round.
     first, second = (early, late) if early.order <= late.order else (late, early)
     again = stands_below(first.site, second.site)
@@ -334,7 +338,7 @@ def _launch_doubt(
         return None
     if launch is not None and not meant_for_blocks(query.kernel, launch):
         return Open.BLOCKS_UNKNOWN
-    used, told = axes_of(query.kernel), _told_extents(query)
+    used, told = axes_of(query.kernel), told_extents(query)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     extents = zip((query.where.axes[axis] for axis in GDIM), most, strict=True)
     open_ = ((extent, n) for extent, n in extents if not extent.is_const and extent not in told)
@@ -366,12 +370,6 @@ def _possible(p: Problem, facts: Term, query: Query, arguments: Mapping[str, int
     formula = query.complete(t.and_(facts, p.formula), p)
     named = (x for x in query.parameters(formula) if x.args[0] in arguments)
     return bool(query.satisfiable(t.substitute(formula, {x: t.const(arguments[x.args[0]]) for x in named})))
-
-
-def _told_extents(query: Query) -> frozenset[Term]:
-    """Extents of the grid that the source computes from arguments."""
-    parts = frozenset(part for c in query.told if c.op is Op.EQ for part in t.subterms(c))
-    return parts & frozenset(query.where.axes[axis] for axis in GDIM)
 
 
 def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:

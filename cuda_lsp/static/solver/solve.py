@@ -22,7 +22,8 @@ from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.representatives import NOT_IN_CLUSTERS, in_clusters
 from cuda_lsp.static.findings.conditions import Conditions, Example, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.findings.words import TELL_THE_LAUNCH, reason
+from cuda_lsp.static.findings.steps import TELL_THE_LAUNCH
+from cuda_lsp.static.findings.words import reason
 from cuda_lsp.static.launches.alike import left_out
 from cuda_lsp.static.solver import parted
 from cuda_lsp.static.solver import report as solve_report
@@ -35,6 +36,7 @@ from cuda_lsp.static.solver.copies import endless_copies, own_copies
 from cuda_lsp.static.solver.exits import missed_by_leavers_only, passed_barriers
 from cuda_lsp.static.solver.heap import keep_memory
 from cuda_lsp.static.solver.owned_rows import within_their_rows
+from cuda_lsp.static.solver.plainer import plainer
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.apart import not_negative
@@ -334,6 +336,7 @@ def _word_conditions(attempt: Attempt, query: Query) -> None:
     for sites, finding in attempt.findings.items():
         if finding.certain and finding.conditions and sites in query.shown:
             p, facts, arguments = query.shown[sites]
+            finding = plainer(finding, p, facts, query)
             arguments = finding.witness.arguments if finding.witness is not None else arguments
             conditions = worded(finding.conditions, p, facts, arguments, query)
             told = evolve(finding, conditions=conditions)

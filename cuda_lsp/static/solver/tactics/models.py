@@ -183,10 +183,24 @@ def _happening(pair: OpenPair, answer: z3.Answer) -> Diagnosis | None:
     """What comes of a model, or of one of early rounds; None: neither happens."""
     finding = report.race_finding(pair.p, pair.facts, answer, pair.query, pair.launch)
     if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
-        finding = _in_early_rounds(pair) or finding
+        finding = _in_early_rounds(pair) or _divided(pair, finding) or finding
     if finding is not None and _before_array(finding):
         return _behind_its_begin(pair, finding) or finding
     return finding
+
+
+def _divided(pair: OpenPair, found: Diagnosis | None) -> Diagnosis | None:
+    """Of a model in which nothing is divided by 0, where one of the other kind is all that was found."""
+    p, query = pair.p, pair.query
+    divisors = {
+        x.args[1] for x in t.subterms(p.formula) if x.op in (Op.DIV, Op.REM) and not x.args[1].is_const
+    }
+    if found is None or not divisors or not _undefined(found, pair):
+        return None
+    answer = query.ask(evolve(p, guards=t.and_(p.guards, *(t.le(t.ONE, x) for x in divisors))), pair.facts)
+    if answer.outcome is not Outcome.MODEL:
+        return None
+    return report.race_finding(p, pair.facts, answer, query, pair.launch)
 
 
 def _before_array(finding: Diagnosis) -> bool:
