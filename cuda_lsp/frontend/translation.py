@@ -152,6 +152,8 @@ class Translation:
 
     @called.setter
     def called(self, sites: tuple[Called, ...]) -> None:
+        if sites == self._around.called:
+            return  # what was read of the launches holds
         self._around.called = sites
         self._elsewhere = self._launch_sites = self._host_key = None
         self._sites_of = ()

@@ -22,6 +22,7 @@ from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
+from cuda_lsp.frontend.host.naming import one_moment
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
@@ -465,13 +466,16 @@ class Analyzer:
     def _found_around(self, path: Path, document: Document) -> tuple[_Elsewhere, tuple[Called, ...]]:
         """Launches in other files, by kernel; launches that callers in other files hand one buffer twice."""
         around = self._workspace.neighbours(path)
-        found = {
-            **self._workspace.launches(path, document.searched - document.launched),
-            **self._workspace.launched_too(path, document.launched, around),
-        }
-        beside = ((s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on)
-        handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
-        return found, self._workspace.handed_on(document.handed_on | handed_on, around)
+        with one_moment():
+            found = {
+                **self._workspace.launches(path, document.searched - document.launched),
+                **self._workspace.launched_too(path, document.launched, around),
+            }
+            beside = (
+                (s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on
+            )
+            handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
+            return found, self._workspace.handed_on(document.handed_on | handed_on, around)
 
     def _search(self) -> None:
         while (wanted := self._searches.get()) is not None:
