@@ -305,9 +305,14 @@ class Analyzer:
         )
 
     def has_put_off(self, path: Path) -> bool:
-        """Whether kernels of an open file wait for ``update`` of the same text, decided ones aside."""
+        """Whether kernels of an open file wait for ``update`` of the same text, decided ones aside.
+
+        Those that the whole text must be read for wait for a pause (``complete``), if nobody asked.
+        """
         document = self._documents.get(path)
-        return document is not None and any(not report.refined for report in document.put_off.values())
+        if document is None or (document.translation.is_focused and not document.asked_for):
+            return False
+        return any(not report.refined for report in document.put_off.values())
 
     def is_partial(self, path: Path) -> bool:
         """Whether there is something to ``complete``."""
@@ -390,8 +395,7 @@ class Analyzer:
         done = decided.done if decided is not None else frozenset[str]()
         typed = decided if pace.decided else None
         unknown = self._unknown(translation, done)
-        unread = [source for _, source in unknown if not translation.reads(source)]
-        if unread and (pace.whole or any(map(translation.lost_sight_of, unread))):
+        if pace.whole and any(not translation.reads(source) for _, source in unknown):
             translation.complete()
             unknown = self._unknown(translation, done)
         failures: dict[str, ToolError] = {}
