@@ -243,3 +243,16 @@ def test_who_asks_for_an_instance_that_no_letter_reads_gets_it(looked_at: list[s
     asking.join(5)
     assert not asking.is_alive()
     analyzer.shutdown()
+
+
+def test_who_types_while_a_file_is_opened_waits_for_one_kernel(looked_at: list[str]):
+    analyzer, told = Analyzer(Settings(solver=False), quick=True), list[FileReport]()
+    with yielding(lambda: bool(looked_at)):
+        opened = analyzer.update(PATH, TEXT, said=told.append)
+    assert len(looked_at) <= 2
+    assert all(k.verdict is not Verdict.RACE_FREE for report in (*told, opened) for k in report.kernels)
+    assert len(opened.kernels) == len(NAMES)
+    assert analyzer.has_put_off(PATH)
+    report = analyzer.update(PATH, TEXT)
+    assert decided(report) == decided(Analyzer(Settings(solver=False)).update(PATH, TEXT))
+    analyzer.shutdown()
