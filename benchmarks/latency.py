@@ -3,13 +3,14 @@
 Every edit is inside a kernel body: a statement is typed letter by letter, the last letters are taken back, a
 barrier is removed and put back. For each: time to the first publish of that version, and to the end of
 refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writes ``latency.json`` beside it.
-With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``.
+With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``;
+where they lie, among their headers and host code, as people type in them (nothing is written there).
 ``--every 80``: a letter every 80 ms at least, while what earlier ones started in the background goes on.
 ``--actions``: after each edit the client asks for the code actions of the kernel's findings, as editors do.
 ``--big``: 3,000 lines alone, opened as soon as the server is started (cold), and by one that waits for them
 (warm), into ``latency-big.json``. Each row also has what passes from opening a file to its first squiggle, to
 the last one, and to the end of refinement. The server starts as it does at a user's, from compiled bytecode,
-and a file is on the disk, in a folder of its own.
+and has a cache of its own. Files of ours are on the disk, in a folder each.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
@@ -102,14 +104,26 @@ def measure(
     return opening, first, refined
 
 
-def of_folders(folders: list[str], count: int) -> list[tuple[str, str, int]]:
-    """Up to ``count`` files with kernels of at most 3,000 lines, and how many kernels of each to edit."""
-    found: list[tuple[str, str, int]] = []
+@frozen
+class Case:
+    """A file to type in, ``kernels`` of it. ``path``: where it lies, below a ``root`` that is opened."""
+
+    name: str
+    text: str
+    kernels: int
+    root: Path | None = None
+    path: Path | None = None
+
+
+def of_folders(folders: list[str], count: int) -> list[Case]:
+    """Up to ``count`` files with kernels of at most 3,000 lines, one kernel of each to edit."""
+    found: list[Case] = []
     for folder in folders:
-        for path in sorted(Path(folder).rglob("*.cu")):
+        root = Path(folder).resolve()
+        for path in sorted(root.rglob("*.cu")):
             text = path.read_text("utf-8", "replace")
             if KERNEL.search(text) and text.count("\n") <= 3000:
-                found.append((path.name, text, 1))
+                found.append(Case(path.name, text, 1, root, path))
     return found[:: max(1, len(found) // count)]
 
 
@@ -126,18 +140,16 @@ def main() -> None:
         target = Path(__file__).with_name(f"latency-corpora{suffix}")
         return report(of_folders(arguments.folders, 60), target, every, arguments.actions)
     if arguments.big:
-        cold, warm = ("3000 lines, cold", large_file(3000), 6), ("3000 lines, warm", large_file(3000), 6)
+        cold, warm = (Case(f"3000 lines, {how}", large_file(3000), 6) for how in ("cold", "warm"))
         return report(
             [cold, warm], Path(__file__).with_name("latency-big.json"), every, arguments.actions, alone=True
         )
-    files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
-    files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
+    files = [Case(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
+    files += [Case("500 lines", large_file(500), 6), Case("3000 lines", large_file(3000), 6)]
     report(files, Path(__file__).with_name(f"latency{suffix}"), every, arguments.actions)
 
 
-def report(
-    files: list[tuple[str, str, int]], target: Path, every: float, actions: bool, *, alone: bool = False
-) -> None:
+def report(cases: list[Case], target: Path, every: float, actions: bool, *, alone: bool = False) -> None:
     """Measure, print, write. ``alone``: each file by a server of its own, that waits but for the first."""
     table = Table(title="keystroke latency, ms")
     for title in ("file", *_OPENING, "edits", "first median", "first p99", "refined median", "refined p95"):
@@ -148,22 +160,21 @@ def report(
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compileall.compile_dir(ROOT / "cuda_lsp", quiet=1)
     with tempfile.TemporaryDirectory() as folder:
-        client = Client(Path(folder))
-        for number, (name, text, kernels) in enumerate(files):
-            if number and alone:
-                client.close()
-                client = Client(Path(folder))
-                time.sleep(_WARM_S)
-            place = f"{number}/{name.replace(' ', '_').removesuffix('.cu')}.cu"
-            saved = Path(folder) / place  # of a file that is on no disk clang keeps nothing between readings
-            saved.parent.mkdir()
-            saved.write_text(text)
-            opening, first, refined = measure(client, place, text, kernels, every, actions)
+        client, opened_folder = None, None
+        for number, case in enumerate(cases):
+            root, place = placed(case, Path(folder), number)
+            if client is None or alone or root != opened_folder:
+                if client is not None:
+                    client.close()
+                client, opened_folder = Client(root, CUDA_LSP_CACHE=str(Path(folder, "cache"))), root
+                time.sleep(0.0 if alone and not number else _WARM_S)
+            opening, first, refined = measure(client, place, case.text, case.kernels, every, actions)
             everything[0].extend(first)
             everything[1].extend(refined)
             openings.append(opening)
-            rows.append(row(name, opening, first, refined))
-        client.close()
+            rows.append(row(case.name, opening, first, refined))
+        if client is not None:
+            client.close()
     worst = max(o[0] for o in openings), max(o[1] for o in openings), max(o[2] for o in openings)
     rows.append(row("all", worst, *everything))
     for r in rows:
@@ -177,6 +188,17 @@ def report(
         "rows": rows,
     }
     target.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def placed(case: Case, folder: Path, number: int) -> tuple[Path, str]:
+    """The folder that is opened, and the file's name below it."""
+    if case.root is not None and case.path is not None:
+        return case.root, str(case.path.relative_to(case.root))
+    place = f"{number}/{case.name.replace(' ', '_').removesuffix('.cu')}.cu"
+    saved = folder / place  # of a file that is on no disk clang keeps nothing between readings
+    saved.parent.mkdir()
+    saved.write_text(case.text)
+    return folder, place
 
 
 def row(name: str, opening: Opened, first: list[float], refined: list[float]) -> dict[str, object]:

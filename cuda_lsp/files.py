@@ -16,6 +16,8 @@ import errno
 import hashlib
 import os
 import stat
+import threading
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,11 @@ _MIB = 1 << 20
 SETTINGS_LIMIT = 1 * _MIB
 SOURCE_LIMIT = 16 * _MIB
 """Bytes of one source or header: some 400,000 lines."""
+_LARGEST_REMEMBERED = 1 << 18
+_MOST_REMEMBERED = 32 * _MIB
+"""Bytes of one file, and of all, whose contents a process remembers: all that is around a file."""
+_SETTLED_NS = 2_000_000_000
+"""What changed longer ago has another time when it changes again, also where clocks of disks are coarse."""
 DATABASE_LIMIT = 128 * _MIB
 """Bytes of a compilation database: those of the largest projects take some 50 MiB."""
 
@@ -275,14 +282,60 @@ def _read(path: Path | str, limit: int) -> bytes:
     if (data := _stand_in(path)) is not None:
         _bounded(len(data), path, limit)
         return data
+    place = _at(path)
     try:
-        _checked(os.stat(_at(path)), path, limit)
-        descriptor = os.open(_at(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        status = os.stat(place)
+        _checked(status, path, limit)
+        if (data := _remembered.of(place, status)) is not None:
+            return data
+        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except ValueError as error:
         raise OSError(errno.EINVAL, f"not a file name ({error})", str(path)) from None
     with os.fdopen(descriptor, "rb") as file:
-        size = _checked(os.fstat(descriptor), path, limit)  # another file may have taken its place
-        return file.read(size)
+        status = os.fstat(descriptor)  # another file may have taken its place
+        data = file.read(_checked(status, path, limit))
+    _remembered.keep(place, status, data)
+    return data
+
+
+class _Remembered:
+    """Contents of files that were read, by their names, for as long as nothing tells that they changed.
+
+    What changed a moment ago may change again while the clock stands: it is read again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Stamp, bytes]] = {}  # the oldest first
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def of(self, place: str, status: os.stat_result) -> bytes | None:
+        """What was read there, if it is the same file as it was."""
+        known = self._known.get(place)
+        return known[1] if known is not None and known[0] == _stamp_of(status) else None
+
+    def keep(self, place: str, status: os.stat_result, data: bytes) -> None:
+        """What was read there."""
+        changed = max(status.st_mtime_ns, status.st_ctime_ns)
+        settled = time.time_ns() - changed > _SETTLED_NS
+        with self._lock:
+            before = self._known.pop(place, None)
+            self._bytes -= len(before[1]) if before is not None else 0
+            if settled and len(data) == status.st_size <= _LARGEST_REMEMBERED:
+                self._known[place] = _stamp_of(status), data
+                self._bytes += len(data)
+            while self._bytes > _MOST_REMEMBERED:
+                self._bytes -= len(self._known.pop(next(iter(self._known)))[1])
+
+
+_Stamp = tuple[int, int, int, int, int]
+
+
+def _stamp_of(status: os.stat_result) -> _Stamp:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
+
+
+_remembered = _Remembered()
 
 
 def _digest_of_contents(path: str) -> str:

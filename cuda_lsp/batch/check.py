@@ -14,6 +14,7 @@ from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Say, Work
 from cuda_lsp.batch.results import Results
+from cuda_lsp.imports import importing
 from cuda_lsp.model import FileReport
 from cuda_lsp.readings import Reading, Readings
 
@@ -86,7 +87,8 @@ def each(asked: Mapping[Path, Asked], jobs: int | None = None) -> list[Analysed]
 
 def _work(asked_of: Callable[[Path], Asked]) -> Work:
     def work(reading: Reading, say: Say) -> Analysed:
-        from cuda_lsp.batch.analysis import analysed
+        with importing():
+            from cuda_lsp.batch.analysis import analysed
 
         return analysed(reading, asked_of(reading.path), say)
 

@@ -37,6 +37,7 @@ from cuda_lsp.children.confined import (
     too_long,
 )
 from cuda_lsp.children.stat import Stat, resident
+from cuda_lsp.imports import importing
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.readings import Reading
 
@@ -155,13 +156,14 @@ def prepare() -> None:
     """Import what every process needs, before they are forked; once."""
     known = os.environ.get(_THREADS)
     os.environ[_THREADS] = "1"  # no threads: they would not survive a fork
-    import_module(_ANALYSIS)
-    import_module("cuda_lsp.static.second_tier")
+    with importing():
+        import_module(_ANALYSIS)
+        import_module("cuda_lsp.static.second_tier")
+        import_module("z3")
     if known is None:
         del os.environ[_THREADS]  # what is started under check is nobody's fork
     else:
         os.environ[_THREADS] = known
-    import_module("z3")
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them
 

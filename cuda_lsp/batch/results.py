@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 import zlib
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +127,8 @@ def program() -> bytes:
 
 
 def _version(distribution: str) -> str:
+    from importlib import metadata  # it takes long, and only who keeps results asks
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

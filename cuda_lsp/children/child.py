@@ -22,4 +22,8 @@ if __name__ == "__main__":
     assert spec.loader is not None
     sys.modules["cuda_lsp"] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules["cuda_lsp"])
-    import_module(module).main(*arguments)
+    from cuda_lsp.imports import importing
+
+    with importing():
+        room = import_module(module)
+    room.main(*arguments)

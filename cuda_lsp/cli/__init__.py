@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from cuda_lsp import __version__
+from cuda_lsp.imports import importing
 
 _COMMANDS = {
     "check": "Find races and bank conflicts in files, folders, or what changed.",
@@ -35,7 +36,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        return getattr(import_module(f"cuda_lsp.cli.{_ROOMS.get(cmd_name, 'others')}"), cmd_name)
+        with importing():
+            return getattr(import_module(f"cuda_lsp.cli.{_ROOMS.get(cmd_name, 'others')}"), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -15,7 +15,7 @@ An edit inside a host function leaves all kernels as they were, and nothing need
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
@@ -30,7 +30,8 @@ _TOKEN = re.compile(
 )
 _UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
-_TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
+_TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|operator|__device__)\b")
+_TEMPLATE = re.compile(rb"\btemplate\b")
 # In the edited kernel. Where a line is spliced beside white space no word is hidden.
 _NEVER = re.compile(rb"<<\s{0,8}<|\S\\\r?\n\S|\b(?:__COUNTER__|cudaLaunch\w*)\b")
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
@@ -82,23 +83,32 @@ class Surroundings:
     """What a reading of the whole file tells the readings of one kernel that follow.
 
     ``bodies``: those that may be blank, in order. ``templates``: names of the kernel templates.
-    ``words``: what the text outside kernels and ordinary host functions names. ``closed``: where the body
-    begins of which it is known that its braces close.
+    ``words``: what the text outside kernels and ordinary host functions names. ``asking``: bodies of function
+    templates, which may be blank where nothing need ask for instances. ``closed``: where the body begins of
+    which it is known that its braces close.
     """
 
     bodies: tuple[Body, ...]
     templates: frozenset[bytes]
     words: frozenset[bytes]
+    asking: tuple[Body, ...] = ()
     closed: int = -1
 
     def moved(self, edit: Edit) -> Surroundings:
         """The same after an edit inside one of the bodies, or of white space and comments."""
-        bodies = tuple(b if b.end <= edit.start else _moved(b, edit) for b in self.bodies)
-        return evolve(self, bodies=bodies, closed=edit.moved(self.closed))
+        bodies, asking = (
+            tuple(b if b.end <= edit.start else _moved(b, edit) for b in each)
+            for each in (self.bodies, self.asking)
+        )
+        return evolve(self, bodies=bodies, asking=asking, closed=edit.moved(self.closed))
 
     def edited(self, edit: Edit) -> Surroundings:
         """The same after an edit that stays inside its body."""
         return evolve(self.moved(edit), closed=next(b.start for b in self.bodies if _holds(b, edit)))
+
+
+def _place(body: Body) -> int:
+    return body.start
 
 
 def _holds(body: Body, edit: Edit) -> bool:
@@ -116,7 +126,8 @@ class Focus:
     """One edited function. ``was``, ``offsets``: where it is before and after; ``text``: what clang reads.
 
     ``name``: of a kernel, "" of a host function. ``blank``: the stretches of ``text`` that were not blank.
-    ``instances``: those of a template that are asked for where blank text does; none: other text does.
+    ``instance``: the first of a template, as it is asked for where blank text does; "": other text asks for
+    all. ``only``: its name, of several: the others are not read.
     """
 
     name: str
@@ -125,12 +136,18 @@ class Focus:
     offsets: tuple[int, int]
     text: bytes
     blank: tuple[tuple[int, int], ...]
-    instances: tuple[str, ...] = ()
+    instance: str = ""
+    only: str = ""
 
 
 def surroundings(sources: KernelSources, data: bytes) -> Surroundings:
     """What may be blank in a file when one of its kernels is looked at."""
-    bodies = [body for body in sources.bodies if _stands_alone(body, data)]
+    bodies = [
+        body
+        for body in sources.bodies
+        if _stands_alone(body, data)
+        and (body.kernel or not _TEMPLATE.search(data, body.function, body.start))
+    ]
     outside = bytearray(data)
     for body in bodies:
         outside[body.function : body.end] = b" " * (body.end - body.function)
@@ -139,6 +156,7 @@ def surroundings(sources: KernelSources, data: bytes) -> Surroundings:
         tuple(body for body in bodies if body.kernel or body.name not in words),
         frozenset(template.base_name.encode() for template in sources.templates),
         words,
+        tuple(body for body in sources.templates_of_host if _stands_alone(body, data)),
     )
 
 
@@ -152,13 +170,13 @@ def host_bodies(around: Surroundings, data: bytes) -> tuple[Body, ...]:
 
 
 def _stands_alone(body: Body, data: bytes) -> bool:
-    """Whether the text of a body is a body and nothing else: no directives, written by no macro."""
+    """Whether the text of a body is a body and nothing else: it defines nothing, and no macro wrote it."""
     if data[body.start : body.start + 1] != b"{" or data[body.end - 1 : body.end] != b"}":
         return False
     if not body.kernel and _TELLING.search(data, body.function, body.start):
         return False
-    return not DIRECTIVE_LINE.search(data, body.start, body.end) or (
-        not body.kernel and _conditions_alone(data, body.start, body.end)
+    return not DIRECTIVE_LINE.search(data, body.start, body.end) or _conditions_alone(
+        data, body.start, body.end
     )
 
 
@@ -231,8 +249,9 @@ def focus_on(
     pieces: list[bytes] = []
     blank: list[tuple[int, int]] = []
     position = 0
-    for other in around.bodies:
-        if other is body or (not other.kernel and other.name in kept):
+    asking = around.asking if instances else ()
+    for other in sorted((*around.bodies, *asking), key=_place):
+        if other is body or other.end <= position or (not other.kernel and other.name in kept):
             continue
         start, stop = edit.moved(other.start) + 1, edit.moved(other.end) - 1
         if external and after.find(b"extern", start, stop) >= 0:
@@ -247,12 +266,13 @@ def focus_on(
         (body.function, end),
         b"".join((*pieces, after[position:])),
         tuple(blank),
-        instances,
+        _request(own, instances[0]) if instances else "",
+        instances[0].name if len(instances) > 1 else "",
     )
 
 
-def _instances(sources: KernelSources, template: KernelSource) -> tuple[str, ...]:
-    """What the instances of a template are called, where that asks for them; none: something else must.
+def _instances(sources: KernelSources, template: KernelSource) -> Sequence[KernelSource]:
+    """The instances of a template, where they can be asked for by what they are called; none: they cannot.
 
     What they are was told when the whole file was read, and no edit inside the template changes that.
     """
@@ -262,18 +282,28 @@ def _instances(sources: KernelSources, template: KernelSource) -> tuple[str, ...
         return ()
     if any(_UNNAMED.search(argument) for k in found for argument in k.template_arguments):
         return ()
-    name = f"{template.scope}{template.base_name}"
-    return tuple(f"{name}<{', '.join(k.template_arguments)}>" for k in found)
+    return found
+
+
+def _request(template: KernelSource, instance: KernelSource) -> str:
+    """What an instance is called where that asks for it: the value of an enumeration is no number there."""
+    types = (*template.enumerations, *("" for _ in instance.template_arguments))
+    arguments = (
+        f"({type}){value}" if type else value
+        for type, value in zip(types, instance.template_arguments, strict=False)
+    )
+    return f"{template.scope}{template.base_name}<{', '.join(arguments)}>"
 
 
 def _stays_inside(around: Surroundings, before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
-    """Whether the text around the edited body is read as before."""
+    """Whether the text around the edited body is read as before; conditions that end in it stay in it."""
     end = body.end + edit.shift
     line_end = after.find(b"\n", end)
     behind = after[end : line_end if line_end >= 0 else len(after)]
     return (
         not behind.strip()
-        and not DIRECTIVE_LINE.search(after, body.start, end)
+        and DIRECTIVE_LINE.findall(after, body.start, end)
+        == DIRECTIVE_LINE.findall(before, body.start, body.end)
         and not _asks_for_all(before, body.start, body.end, kernel=body.kernel)
         and not _asks_for_all(after, body.start, end, kernel=body.kernel)
         and (

@@ -20,17 +20,28 @@ from cuda_lsp.frontend.source_text import SourceText
 
 
 def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
-    """The kernels of the file, that in focus from ``found``; None: they are not those expected."""
-    old = [k for k in sources.kernels if k.offsets == focus.was]
-    new = [k for k in found.kernels if k.offsets == focus.offsets]  # others may have its name
+    """The kernels of the file, that in focus from ``found``; None: they are not those expected.
+
+    Instances that were not read stand where that one is.
+    """
+    old = [k for k in sources.kernels if k.offsets == focus.was and focus.only in ("", k.name)]
+    new = [k for k in found.kernels if k.offsets == focus.offsets and focus.only in ("", k.name)]
     if [(k.name, k.dependent) for k in old] != [(k.name, k.dependent) for k in new]:
         return None
     templates = {k.offsets: k for k in found.templates}
     if any(k.offsets == focus.was and focus.offsets not in templates for k in sources.templates):
         return None
-    renewed = iter(new)
+    renewed = {id(k): now for k, now in zip(old, new, strict=True)}
+
+    def again(kernel: KernelSource) -> KernelSource:
+        if kernel.offsets != focus.was:
+            return _moved(kernel, focus)
+        here = new[0]
+        unread = evolve(kernel, offsets=here.offsets, range=here.range, name_range=here.name_range)
+        return renewed.get(id(kernel), unread)
+
     return KernelSources(
-        tuple(next(renewed) if k.offsets == focus.was else _moved(k, focus) for k in sources.kernels),
+        tuple(map(again, sources.kernels)),
         tuple(
             templates[focus.offsets] if k.offsets == focus.was else _moved(k, focus)
             for k in sources.templates

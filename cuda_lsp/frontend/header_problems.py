@@ -55,18 +55,16 @@ class _Function:
 
 
 class HeaderFunctions:
-    """The functions of the headers that hold problems, with what they call. Lives for one parse."""
+    """The functions of the headers that hold problems, with what they call."""
 
     def __init__(self, ast: Ast, root: RawCursor, problems: Sequence[HeaderProblem]) -> None:
-        self._ast = ast
         self._problems: dict[str, list[HeaderProblem]] = {}
         for problem in problems:
             self._problems.setdefault(problem.path, []).append(problem)
         self._functions: list[_Function] = []
-        self._walk(root)
+        self._walk(ast, root)
 
-    def _walk(self, cursor: RawCursor) -> None:
-        ast = self._ast
+    def _walk(self, ast: Ast, cursor: RawCursor) -> None:
         for child in ast.children(cursor):
             if child.kind not in _FUNCTIONS and child.kind not in _SCOPES:
                 continue
@@ -77,7 +75,7 @@ class HeaderFunctions:
             if problems is None:
                 continue
             if child.kind in _SCOPES:
-                self._walk(child)
+                self._walk(ast, child)
                 continue
             end = ast.place(ast.lib.clang_getRangeEnd(extent))[3]
             contents = ast.contents(file)

@@ -28,12 +28,13 @@ _STRUCT, _CLASS, _FUNCTION, _PARAMETER, _METHOD, _NAMESPACE, _LINKAGE, _TEMPLATE
 _UNEXPOSED = 1
 _BODY, _DEVICE_ATTRIBUTE, _GLOBAL_ATTRIBUTE = 202, 413, 414
 _TEMPLATE_PARAMETERS = (27, 28, 29)
+_ENUMERATION = 106  # CXType_Enum
 _SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
 
 Instance = TypeVar("Instance")
 MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
 # All but those that concern the statement behind them only.
-DIRECTIVE_LINE = re.compile(rb"^[ \t]*#(?![ \t]*pragma[ \t]+(?:(?:no)?unroll|omp)\b)[^\n]*", re.M)
+DIRECTIVE_LINE = re.compile(rb"^[ \t]*#(?![ \t]*pragma[ \t]+(?:(?i:(?:no)?unroll)|omp)\b)[^\n]*", re.M)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LAUNCHES = re.compile(rb"<<\s{0,8}<|\bcudaLaunch")
 _OF_HOST = re.compile(rb"\b(?:__host__|constexpr|consteval|auto|decltype)\b")
@@ -64,6 +65,7 @@ class KernelSource:
     mangled: str = ""  # of an instantiation: which of the entries that nvcc makes it is
     parameter_types: tuple[str, ...] = ()  # without the names that they have in the text
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
+    enumerations: tuple[str, ...] = ()  # of a template: of which enumeration each parameter is, "" of none
     overload: str = ""  # which of several kernels of this name
     rivals: tuple[SourceRange, ...] = ()  # of those the others whose parameters differ in `const` alone
 
@@ -89,6 +91,7 @@ class KernelSources:
 
     ``device_functions``: name and byte offsets of functions of the main file that kernels may call.
     ``bodies``: of kernels, and of functions outside classes that no kernel may call, in order.
+    ``templates_of_host``: of function templates that no kernel may call.
     ``more``: kernels that are too many for one file.
     """
 
@@ -97,6 +100,7 @@ class KernelSources:
     skipped: tuple[tuple[KernelSource, int], ...] = ()
     device_functions: tuple[tuple[str, int, int], ...] = ()
     bodies: tuple[Body, ...] = ()
+    templates_of_host: tuple[Body, ...] = ()
     more: int = 0
 
 
@@ -168,6 +172,7 @@ class _Finder:
                 self.device_functions.add((self.ast.spelling(cursor), *offsets))
             elif cursor.kind == _TEMPLATE:
                 self.template_ends.add(offsets[1])
+                self._body(cursor, kinds[_BODY], offsets, kernel=False)
             elif cursor.kind == _FUNCTION:
                 self._body(cursor, kinds[_BODY], offsets, kernel=False)
             return
@@ -205,6 +210,7 @@ class _Finder:
             template_arguments=arguments,
             template_parameters=tuple(ast.spelling(c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
             truth_values=tuple(_is_bool(ast, c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
+            enumerations=tuple(_enumeration(ast, c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
             template=cursor.kind == _TEMPLATE,
             scope=scope,
             mangled=ast.string(ast.lib.clang_Cursor_getMangling(cursor)) if arguments else "",
@@ -224,12 +230,14 @@ class _Finder:
             if end not in self.by_end:
                 kernels.append(evolve(template, dependent=True))
         kernels = _told_apart(sorted(kernels, key=lambda k: k.offsets))
+        bodies = [body for _, body in sorted(self.bodies.items())]
         return KernelSources(
             tuple(kernels[: budgets.MOST_KERNELS]),
             tuple(self.templates.values()),
             tuple(skipped),
             tuple(sorted(self.device_functions)),
-            tuple(b for _, b in sorted(self.bodies.items()) if b.end not in self.template_ends),
+            tuple(b for b in bodies if b.end not in self.template_ends),
+            tuple(b for b in bodies if b.end in self.template_ends),
             max(0, len(kernels) - budgets.MOST_KERNELS),
         )
 
@@ -289,6 +297,12 @@ def _canonical_type(ast: Ast, parameter: RawCursor) -> str:
     return ast.string(
         lib.clang_getTypeSpelling(lib.clang_getCanonicalType(lib.clang_getCursorType(parameter)))
     )
+
+
+def _enumeration(ast: Ast, parameter: RawCursor) -> str:
+    lib = ast.lib
+    canonical = lib.clang_getCanonicalType(lib.clang_getCursorType(parameter))
+    return ast.string(lib.clang_getTypeSpelling(canonical)) if canonical.kind == _ENUMERATION else ""
 
 
 def _is_bool(ast: Ast, parameter: RawCursor) -> bool:

@@ -152,6 +152,8 @@ class Translation:
 
     @called.setter
     def called(self, sites: tuple[Called, ...]) -> None:
+        if sites == self._around.called:
+            return  # what was read of the launches holds
         self._around.called = sites
         self._elsewhere = self._launch_sites = self._host_key = None
         self._sites_of = ()
@@ -264,7 +266,9 @@ class Translation:
 
     def reads(self, source: KernelSource) -> bool:
         """Whether ``lower`` can take this kernel."""
-        return self._focused is None or (source.offsets == self._focused and not self._lost)
+        if self._focused is None:
+            return True
+        return source.offsets == self._focused and self._only in ("", source.name) and not self._lost
 
     def lost_sight_of(self, source: KernelSource) -> bool:
         """Whether somebody types in this kernel, and it is so broken that nothing was read of it."""
@@ -310,6 +314,7 @@ class Translation:
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._unread: tuple[KernelSources, dict[str, int] | None] | None = None
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
+        self._only = ""  # the only instance of it that was read, of several
         self._lost = False  # that one is so broken that clang does not see its end
 
     def _read(self, text: str) -> None:
@@ -348,9 +353,11 @@ class Translation:
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         elsewhere, mentions, broken = self.sites_elsewhere, self._mentions(), self._broken_declarations
         unread = moved_unread(self._unread_kernels, focus, before, text)
+        header_functions = self._header_functions  # a kernel's text changes nothing in headers
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.edited(focus.edit), focus.offsets
+        self._only, self._header_functions = focus.only, header_functions
         self._broken = broken.moved(self.path, last, focus.edit.lines)
         # No directive has changed; what a host function calls may tell launches in other files.
         self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions
@@ -386,7 +393,7 @@ class Translation:
 
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems, last: int) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
-        if focus.instances and self._problems.refused:
+        if focus.instance and self._problems.refused:
             self._unnamed.add(focus.name)
             return False
         merged = merged_sources(sources, focus, self._sources)
@@ -396,7 +403,7 @@ class Translation:
             gone = spread or has_no_instance_left(sources, focus, self._sources)
             told = half_typed_problems(problems, focus, last, self._problems, gone=gone)
             if told is None:
-                if focus.instances:
+                if focus.instance:
                     self._unnamed.add(focus.name)
                 else:
                     self._wait = budgets.PATIENCE
@@ -446,9 +453,9 @@ class Translation:
 
     def _requests(self, focus: Focus | None) -> str:
         """The line behind the text that asks for instances of templates."""
-        if focus is None or not focus.instances:
+        if focus is None or not focus.instance:
             return self._guesses.text
-        return instantiation.appended([f"&{instance}" for instance in focus.instances])
+        return instantiation.appended([f"&{focus.instance}"])
 
     def _respelled(self, buffers: list[tuple[str, str]]) -> list[tuple[str, str]]:
         if not self._escaped:

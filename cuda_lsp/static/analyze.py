@@ -22,6 +22,7 @@ from attrs import evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launch_site import Called, LaunchSite
+from cuda_lsp.frontend.host.naming import one_moment
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
@@ -304,9 +305,14 @@ class Analyzer:
         )
 
     def has_put_off(self, path: Path) -> bool:
-        """Whether kernels of an open file wait for ``update`` of the same text, decided ones aside."""
+        """Whether kernels of an open file wait for ``update`` of the same text, decided ones aside.
+
+        Those that the whole text must be read for wait for a pause (``complete``), if nobody asked.
+        """
         document = self._documents.get(path)
-        return document is not None and any(not report.refined for report in document.put_off.values())
+        if document is None or (document.translation.is_focused and not document.asked_for):
+            return False
+        return any(not report.refined for report in document.put_off.values())
 
     def is_partial(self, path: Path) -> bool:
         """Whether there is something to ``complete``."""
@@ -389,8 +395,7 @@ class Analyzer:
         done = decided.done if decided is not None else frozenset[str]()
         typed = decided if pace.decided else None
         unknown = self._unknown(translation, done)
-        unread = [source for _, source in unknown if not translation.reads(source)]
-        if unread and (pace.whole or any(map(translation.lost_sight_of, unread))):
+        if pace.whole and any(not translation.reads(source) for _, source in unknown):
             translation.complete()
             unknown = self._unknown(translation, done)
         failures: dict[str, ToolError] = {}
@@ -465,13 +470,16 @@ class Analyzer:
     def _found_around(self, path: Path, document: Document) -> tuple[_Elsewhere, tuple[Called, ...]]:
         """Launches in other files, by kernel; launches that callers in other files hand one buffer twice."""
         around = self._workspace.neighbours(path)
-        found = {
-            **self._workspace.launches(path, document.searched - document.launched),
-            **self._workspace.launched_too(path, document.launched, around),
-        }
-        beside = ((s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on)
-        handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
-        return found, self._workspace.handed_on(document.handed_on | handed_on, around)
+        with one_moment():
+            found = {
+                **self._workspace.launches(path, document.searched - document.launched),
+                **self._workspace.launched_too(path, document.launched, around),
+            }
+            beside = (
+                (s.written or s.site, s.kernel) for sites in found.values() for s in sites if s.hands_on
+            )
+            handed_on = {(place.range.path, kernel) for place, kernel in beside if place is not None}
+            return found, self._workspace.handed_on(document.handed_on | handed_on, around)
 
     def _search(self) -> None:
         while (wanted := self._searches.get()) is not None:

@@ -13,17 +13,19 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.static import budgets
 from cuda_lsp.static.proofs import proof
-from cuda_lsp.static.solver.answer import Budget, SolverResult
-from cuda_lsp.static.solver_process import Failure
+from cuda_lsp.static.solver.answer import Budget, Failure, SolverResult
 from cuda_lsp.static.stored_values import first_tier
 from cuda_lsp.static.tiers import FirstTier
 from cuda_lsp.static.work import PATIENCE
-from cuda_lsp.static.workers import SolverPool
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.workers import SolverPool
 
 Answer = FirstTier | SolverResult | Failure
 Answered = Callable[[Path, str, Answer], FirstTier | None]
@@ -55,6 +57,8 @@ class Background:
     def start(self) -> None:
         """Start the processes before they are needed."""
         if self._pool is None and not self._closed:
+            from cuda_lsp.static.workers import SolverPool  # who checks files by itself needs none
+
             self._pool = SolverPool(self._processes)
 
     def want(self, path: Path, kernels: Mapping[str, tuple[Kernel, FirstTier]]) -> int:

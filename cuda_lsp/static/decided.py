@@ -69,13 +69,14 @@ class Decided:
 
     def waiting(self, wanted: list[Keyed]) -> dict[str, KernelReport]:
         """What is shown of kernels that are looked at later, and of those that were taken."""
-        carried = self.document.carried
-        later = {
-            key: carried.put_off(source.identity, self.text, undecided(source, PUT_OFF, refined=False))
-            for key, source in wanted
-            if key not in self.reports
-        }
+        later = {key: self._put_off(source) for key, source in wanted if key not in self.reports}
         return self.reports | later
+
+    def _put_off(self, source: KernelSource) -> KernelReport:
+        why = COMPILE_ERRORS if self.document.translation.lost_sight_of(source) else PUT_OFF
+        return self.document.carried.put_off(
+            source.identity, self.text, undecided(source, why, refined=False)
+        )
 
     def _take(self, key: str, report: KernelReport | None) -> bool:
         if report is not None:

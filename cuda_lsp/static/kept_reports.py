@@ -20,8 +20,7 @@ from cuda_lsp.static.background import Answer, budget_of
 from cuda_lsp.static.likeness import likeness
 from cuda_lsp.static.proofs import proof
 from cuda_lsp.static.same_program import Program
-from cuda_lsp.static.solver.answer import Budget, SolverResult
-from cuda_lsp.static.solver_process import Failure
+from cuda_lsp.static.solver.answer import Budget, Failure, SolverResult
 from cuda_lsp.static.tiers import FirstTier, refined
 
 Launches = tuple[LaunchConfig, ...]

@@ -18,6 +18,7 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.carried import Carried
+from cuda_lsp.static.deadline import interrupted
 
 _NOT_YET = "its analysis has just begun"
 Keyed = tuple[str, KernelSource]
@@ -55,9 +56,12 @@ class Document:
 def parts(
     wanted: Sequence[Keyed], looked_at: Callable[[], int], analyse: Callable[[str, KernelSource], object]
 ) -> Iterator[list[KernelReport]]:
-    """Analyse kernels; from time to time, placeholders for those to come. ``looked_at``: a line, from 1."""
+    """Analyse kernels; from time to time, placeholders for those to come. ``looked_at``: a line, from 1.
+
+    Ends when somebody types.
+    """
     left, due = list(wanted), time.thread_time() + budgets.FIRST_S
-    while left:
+    while left and not interrupted():
         line = looked_at()
         nearest = min(left, key=lambda known: _distance(known[1], line))
         left.remove(nearest)

@@ -17,20 +17,12 @@ import sys
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from attrs import frozen
-
 from cuda_lsp.children.confined import end_with_parent
+from cuda_lsp.imports import importing
 from cuda_lsp.static import budgets
+from cuda_lsp.static.solver.answer import Failure
 
 READY, STOP = b"ready", b"stop"
-
-
-@frozen
-class Failure:
-    """Why there is no answer, for people. ``lost``: not for a cause in the work, which may be asked again."""
-
-    reason: str
-    lost: bool = False
 
 
 STOPPED = Failure("stopped")
@@ -57,8 +49,9 @@ def serve(pipe: Connection) -> None:
     there is none. Where processes cannot fork, it takes effect when the work is done.
     """
     sys.setrecursionlimit(budgets.STACK_FRAMES)
-    importlib.import_module("cuda_lsp.static.second_tier")
-    z3 = importlib.import_module("z3")
+    with importing():
+        importlib.import_module("cuda_lsp.static.second_tier")
+        z3 = importlib.import_module("z3")
     z3.set_param("memory_max_size", budgets.Z3_MEBIBYTES)
     z3.Solver().check()
     gc.collect()

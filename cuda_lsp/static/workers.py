@@ -25,7 +25,8 @@ from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.static import budgets
-from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure
+from cuda_lsp.static.solver.answer import Failure
+from cuda_lsp.static.solver_process import READY, STOP, STOPPED
 
 log = logging.getLogger(__name__)
 

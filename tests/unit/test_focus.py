@@ -476,7 +476,80 @@ def test_host_code_under_conditions_that_end_in_it_is_left_out() -> None:
             around, translation._sources, text.encode(), typed.encode(), lambda name: name == "numbers"
         )
         assert found is not None and (b"QUICK" in found.text) != left_out and b"struct Runs" in found.text
-        assert found.instances[:1] == (f"deep::numbers<float, {64 if left_out else 32}, true>",)
+        assert found.instance == f"deep::numbers<float, {64 if left_out else 32}, true>"
+
+
+CHOSEN = """
+namespace deep { enum class Mode { Plain, Doubled }; }
+template <typename T, deep::Mode M, int N> __global__ void chosen(T* a) {
+#if N > 1
+    a[threadIdx.x] = 0;
+#endif
+    a[threadIdx.x / (M == deep::Mode::Doubled ? N : 1)] = T();
+}
+__global__ void other(int* a) {
+#ifdef QUICK
+    a[0] = 1;
+#else
+    a[threadIdx.x] = 1;
+#endif
+}
+template <typename T> void launch(T* a) {
+#ifndef QUICK
+    chosen<T, deep::Mode::Plain, 1><<<1, 64>>>(a);
+#endif
+    chosen<T, deep::Mode::Doubled, 2><<<1, 64>>>(a);
+    other<<<1, 64>>>((int*)a);
+}
+template <typename T> auto sized(T* a) { return sizeof(*a); }
+template void launch<float>(float*);
+void go(int* a) { launch(a); sized(a); }
+"""
+
+
+def test_of_several_instances_one_is_read_where_it_can_be_asked_for() -> None:
+    focused = Translation(PATH, CHOSEN)
+    at = CHOSEN.index("    a[threadIdx.x / (")
+    for typed in (" int q;", " i", " int", " int q = 1;", " a[0] = T();"):
+        text = CHOSEN[:at] + typed + CHOSEN[at:]
+        focused.reparse(text, focused=True)
+        assert focused.is_focused
+        read = [k.name for k in focused.kernels() if focused.reads(k)]
+        assert read == ([] if typed in (" i", " int") else ["chosen<float, 0, 1>"])
+        compare(focused, Translation(PATH, text))
+    with pytest.raises(RuntimeError):
+        focused.lower(next(k for k in focused.kernels() if k.name == "chosen<float, 1, 2>"))
+    focused.complete()
+    assert all(map(focused.reads, focused.kernels()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "alone"),
+    [
+        ("    a[0] = 1;\n#else", "    a[2] = 1;\n#else", True),
+        ("    a[threadIdx.x] = 1;\n#endif", "    a[threadIdx.x] = n;\n#endif", True),
+        ("#ifdef QUICK\n    a[0]", "#ifndef QUICK\n    a[0]", False),
+        ("#if N > 1\n    a", "#if N > 1\n#define QUICK\n    a", False),
+        ("    a[0] = 1;\n#else", "    a[0] = 1;\n//#else", False),
+        ("    a[0] = 1;\n#else", "    a[0] = 1; }\n#else", False),
+    ],
+)
+def test_conditions_that_end_in_a_kernel_stay_in_it(old: str, new: str, alone: bool) -> None:
+    focused, typed = Translation(PATH, CHOSEN), CHOSEN.replace(old, new)
+    focused.reparse(typed, focused=True)
+    assert focused.is_focused == alone and typed != CHOSEN
+    compare(focused, Translation(PATH, typed))
+
+
+def test_templates_that_ask_for_instances_are_left_out_and_those_that_tell_types_are_not() -> None:
+    translation = Translation(PATH, CHOSEN)
+    around, typed = translation._surroundings, CHOSEN.replace(" = T();", " = T(1);")
+    assert around is not None
+    texts = (CHOSEN.encode(), typed.encode())
+    for by_name in (True, False):
+        found = focus.focus_on(around, translation._sources, *texts, lambda name, told=by_name: told)
+        assert found is not None and b"return sizeof" in found.text
+        assert (b"chosen<T, deep::Mode::Doubled, 2>" in found.text) != by_name
 
 
 def test_a_mistake_that_a_header_shares_is_the_kernels(tmp_path: Path) -> None:

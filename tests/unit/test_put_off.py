@@ -199,3 +199,60 @@ def test_the_kernels_nearest_to_the_edit_come_first() -> None:
     pace = Pace.of_keystroke(TEXT, TEXT.replace("void racy2", "void  racy2"))
     assert pace.line == TEXT[: TEXT.index("void racy2")].count("\n") + 1
     assert pace.begins(0) and pace.keeps(0, cut=True) and not pace.keeps(1, cut=True)
+
+
+WIDTHS = """template <int N> __global__ void widths(int *a) {
+  __shared__ int s[64];
+  s[threadIdx.x] = a[threadIdx.x];
+  BARRIER
+  a[threadIdx.x] = s[threadIdx.x / N];
+}
+void go(int *a) { widths<1><<<1, 64>>>(a); widths<2><<<1, 64>>>(a); }
+"""
+
+
+@pytest.mark.parametrize("barrier", ["", "__syncthreads();"])
+def test_instances_that_a_letter_does_not_read_are_never_clean_before_they_are_looked_at(
+    looked_at: list[str], barrier: str
+):
+    text, analyzer = WIDTHS.replace("BARRIER", barrier), Analyzer(Settings(solver=False), quick=True)
+    analyzer.update(PATH, text.replace("/ N", "/ (N + 1)"))
+    looked_at.clear()
+    typed = analyzer.update(PATH, text)
+    assert looked_at == ["widths<1>"]
+    assert verdicts(typed) == {"widths<1>": Verdict.RACE_FREE, "widths<2>": Verdict.UNDECIDED}
+    assert not kernel(typed, "widths<2>").refined
+    assert not analyzer.has_put_off(PATH)  # that would read the whole text while somebody types
+    assert analyzer.is_partial(PATH)
+    settled = analyzer.complete(PATH, text)
+    fresh = Analyzer(Settings(solver=False)).update(PATH, text)
+    assert settled is not None and decided(settled) == decided(fresh)
+    assert verdicts(settled)["widths<2>"] is (Verdict.RACE_FREE if barrier else Verdict.RACY)
+    analyzer.shutdown()
+
+
+def test_who_asks_for_an_instance_that_no_letter_reads_gets_it(looked_at: list[str]):
+    text, learnt = WIDTHS.replace("BARRIER", ""), threading.Event()
+    analyzer = Analyzer(Settings(solver=False), quick=True, learnt=lambda path: learnt.set())
+    analyzer.update(PATH, text.replace("/ N", "/ (N + 1)"))
+    analyzer.update(PATH, text)
+    asking = threading.Thread(target=analyzer.kernel, args=(PATH, "widths<2>"))
+    asking.start()
+    assert learnt.wait(5)
+    assert verdicts(analyzer.update(PATH, text))["widths<2>"] is Verdict.RACY
+    asking.join(5)
+    assert not asking.is_alive()
+    analyzer.shutdown()
+
+
+def test_who_types_while_a_file_is_opened_waits_for_one_kernel(looked_at: list[str]):
+    analyzer, told = Analyzer(Settings(solver=False), quick=True), list[FileReport]()
+    with yielding(lambda: bool(looked_at)):
+        opened = analyzer.update(PATH, TEXT, said=told.append)
+    assert len(looked_at) <= 2
+    assert all(k.verdict is not Verdict.RACE_FREE for report in (*told, opened) for k in report.kernels)
+    assert len(opened.kernels) == len(NAMES)
+    assert analyzer.has_put_off(PATH)
+    report = analyzer.update(PATH, TEXT)
+    assert decided(report) == decided(Analyzer(Settings(solver=False)).update(PATH, TEXT))
+    analyzer.shutdown()

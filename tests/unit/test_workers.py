@@ -19,7 +19,7 @@ from kernel_notation import TID, Notation
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static import background, budgets
+from cuda_lsp.static import background, budgets, workers
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
 from cuda_lsp.static.workers import SolverPool
@@ -199,7 +199,7 @@ def test_no_solver_outlives_the_process_that_asked():
 
 def test_no_more_solvers_start_than_the_machine_has_cores(monkeypatch):
     sizes = []
-    monkeypatch.setattr(background, "SolverPool", sizes.append)
+    monkeypatch.setattr(workers, "SolverPool", sizes.append)
     processes = Settings(solver_workers=300).solver_processes
     background.Background(processes, lambda path: Settings(), lambda *answer: None).start()
     assert sizes == [os.cpu_count()]

@@ -7,9 +7,10 @@ else a project changes.
 from __future__ import annotations
 
 import json
+import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from cuda_lsp import files
@@ -20,7 +21,6 @@ _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "c
 _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
-_KEPT_BYTES = 1 << 18  # of one file that is remembered
 _MOST_PARENTS = 5
 _ASKED = "naming"
 
@@ -32,7 +32,8 @@ def naming(path: Path, words: Collection[str]) -> list[Path]:
 
 def _naming(path: str, words: Sequence[str]) -> str:
     sought = [word.encode() for word in words]
-    return json.dumps([str(f) for f in _everywhere(Path(path)) if any(word in _data(f) for word in sought)])
+    contents = _contents(path).items()
+    return json.dumps([str(file) for file, data in contents if any(word in data for word in sought)])
 
 
 def answer_again() -> None:
@@ -43,24 +44,37 @@ def answer_again() -> None:
 answer_again()
 
 
+@contextmanager
+def one_moment() -> Generator[None]:
+    """While this thread asks several questions nothing is taken to change: what is read once is not again."""
+    _asked.moment = {}
+    try:
+        yield
+    finally:
+        _asked.moment = None
+
+
+class _Asked(threading.local):
+    moment: dict[str, dict[Path, bytes]] | None = None  # files and contents, by what they are around
+
+
+_asked = _Asked()
+
+
+def _contents(path: str) -> dict[Path, bytes]:
+    moment = _asked.moment
+    if moment is None:
+        return {file: _data(file) for file in _everywhere(Path(path))}
+    if path not in moment:
+        moment[path] = {file: _data(file) for file in _everywhere(Path(path))}
+    return moment[path]
+
+
 def _data(path: Path) -> bytes:
     try:
-        return _known(path, files.stamp(path))
-    except _Large:
         return files.read_bytes(path, _MOST_BYTES)
     except OSError:  # gone, or not ours to read: it names nothing
         return b""
-
-
-class _Large(Exception):
-    """A file that is not remembered."""
-
-
-@lru_cache(2 * _MOST_FILES)  # all that are around a file: with fewer, each question would read them all again
-def _known(path: Path, stamp: tuple[int, int]) -> bytes:
-    if stamp[1] > _KEPT_BYTES:
-        raise _Large
-    return files.read_bytes(path, _MOST_BYTES)
 
 
 def _everywhere(path: Path) -> list[Path]:

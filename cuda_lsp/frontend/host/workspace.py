@@ -92,7 +92,14 @@ class _Now:
         self.found: dict[Path, list[_Found]] = {}
         self._codes: dict[tuple[Path, str], HostCode] = {}
         self._callers: dict[Path, HostFile] = {}
+        self._texts: dict[Path, str] = {}
         self._read = ReadFiles()
+
+    def text(self, file: Path) -> str:
+        """What a file says; rings hold the files of smaller ones."""
+        if file not in self._texts:
+            self._texts[file] = text_of(file)
+        return self._texts[file]
 
     def code(self, file: Path, text: str) -> HostCode:
         """Of a file with a text."""
@@ -224,12 +231,12 @@ class Neighbours:
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
-        return {path: text_of(path) for path in self.paths}
+        return {path: self.now.text(path) for path in self.paths}
 
     def naming(self, words: Set[str]) -> dict[Path, str]:
         """The texts that hold one of some words."""
         if self._around is not None:
-            return {path: text_of(path) for path in naming(self._around, words)}
+            return {path: self.now.text(path) for path in naming(self._around, words)}
         return {path: text for path, text in self._texts.items() if any(word in text for word in words)}
 
     def calling(self, name: str) -> tuple[HostFile, ...]:

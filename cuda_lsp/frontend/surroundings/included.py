@@ -26,9 +26,7 @@ from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.noted import note_all
 from cuda_lsp.model import ToolError
 
-_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*(?:include(?:_next)?|import|define[ \t]+\w+)[ \t]*["<]([^">\n]+)[">]', re.M
-)
+_INCLUDE = re.compile(r'#[ \t]*(?:include(?:_next)?|import|define[ \t]+\w+)[ \t]*["<]([^">\n]+)[">]')
 _ASKED_FOR = re.compile(r'__has_include(?:_next)?[ \t]*\([ \t]*["<]([^">\n]+)[">]')
 _GUARDED = re.compile(r"\A#[ \t]*(?:pragma[ \t]+once|ifndef|if[ \t]+!)")
 _MOST_FILES = 2000
@@ -77,8 +75,13 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 
 def _mentions(text: str) -> Iterator[re.Match[str]]:
-    for pattern in (_INCLUDE, _ASKED_FOR):
-        yield from pattern.finditer(text)
+    for match in _INCLUDE.finditer(text):  # the sign is found fast, beginnings of lines are not
+        start = match.start()
+        while start and text[start - 1] in " \t":
+            start -= 1
+        if not start or text[start - 1] == "\n":
+            yield match
+    yield from _ASKED_FOR.finditer(text)
 
 
 def inclusions(roots: Iterable[tuple[Path, str]], folders: Sequence[str]) -> Inclusions:

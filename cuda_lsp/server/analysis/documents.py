@@ -219,7 +219,8 @@ class Documents:
     def _analyse(self, change: _Change) -> None:
         known = self._open.get(change.uri)
         opened = known is not None and known.report is None
-        with yielding(self._is_urgent) if change.again else contextlib.nullcontext():
+        # Who types does not wait until all kernels of a file that was just opened are looked at.
+        with yielding(self._is_urgent) if change.again or opened else contextlib.nullcontext():
             self._guarded(change, partial(self._update, change))
         if self.analyzer.has_put_off(change.path):
             self._again(change.path)

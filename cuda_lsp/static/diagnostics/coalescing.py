@@ -132,7 +132,7 @@ def _layout(addresses: Lanes, size: int, lanes: str) -> str:
         return ""
     if (apart == apart[0]).all() and abs(int(apart[0])) > size:
         return f"; {lanes} are {abs(int(apart[0]))} bytes apart"
-    ascending = np.unique(addresses)
+    ascending = distinct(addresses)
     pieces = int((np.diff(ascending) > size).sum()) + 1
     if 1 < pieces < len(ascending):
         return f"; {lanes} lie in {pieces} rows"

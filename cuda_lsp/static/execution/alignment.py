@@ -30,6 +30,7 @@ from cuda_lsp.static.execution.values import (
     Lanes,
     Scalar,
     Spread,
+    distinct,
     first_of_warp,
 )
 
@@ -80,7 +81,7 @@ def _set_in_some(numbers: Lanes) -> int:
 @functools.lru_cache(maxsize=64)
 def _warps(threads: int, blocks: int) -> Lanes:
     """The first lane of every warp."""
-    return np.unique(first_of_warp(threads, blocks))
+    return distinct(first_of_warp(threads, blocks))
 
 
 def by_warps(lanes: Flags, among: Flags, threads: int) -> bool:

@@ -18,6 +18,14 @@ class Budget:
     launches: int = budgets.MOST_LAUNCHES
 
 
+@frozen
+class Failure:
+    """Why there is no answer, for people. ``lost``: not for a cause in the work, which may be asked again."""
+
+    reason: str
+    lost: bool = False
+
+
 @define
 class Stats:
     """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``.
