@@ -65,6 +65,7 @@ _CHEAP: tuple[Tactic, ...] = (
     strided.as_one_index(_OF_ADDRESSES),  # of a block and its round
     _IN_EACH_CASE,  # where a condition chooses the address; what the host tells of sizes
     rows.apart,
+    rising.with_gaps(_OF_ADDRESSES),  # behind parts of an index
     masks.powers_of_two,
 )
 
