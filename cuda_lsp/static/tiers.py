@@ -513,6 +513,11 @@ def of_one_value(finding: Diagnosis, alike: Set[Key]) -> Diagnosis:
     return evolve(finding, same_value=True)
 
 
+def _hangs_on_guess(found: Diagnosis) -> bool:
+    """What a type is may matter: to costs, and where the condition is that it is the one."""
+    return found.code in ADVICE or Needs.TEMPLATE in found.conditions
+
+
 def shown(
     diagnoses: Iterable[Diagnosis], kernel: Kernel, launches: Sequence[LaunchConfig], settings: Settings
 ) -> tuple[Finding, ...]:
@@ -522,7 +527,7 @@ def shown(
     numbers = any(part.strip().isdigit() for part in guessed.split(","))
     several = len({launch.block for launch in launches}) > 1
     wanted = (
-        evolve(d, under=Setting(several=several, guessed=guessed if numbers or d.code in ADVICE else ""))
+        evolve(d, under=Setting(several=several, guessed=guessed if numbers or _hangs_on_guess(d) else ""))
         for d in diagnoses
         if is_wanted(d.code, settings)
     )

@@ -110,3 +110,22 @@ def test_constants_hold_only_where_left_out_launches_agree() -> None:
         (True, (64, 1, 1), {0: 3}),
     ]
     assert one[1].site is not None and one[1].site.range.start.line == 3
+
+
+AMONG_ARGUMENTS = """
+__global__ void k(int* a, int pitch, int n) { a[threadIdx.x * pitch] = n; }
+void run(int* a, int n) {
+    int pitch = 80;
+    k<<<1, 64>>>(a,
+#COND
+                 pitch,
+#endif
+                 n);
+}
+"""
+
+
+@pytest.mark.parametrize(("condition", "known"), [("ifndef FIXED", {1: 80}), ("ifdef UNTOLD_1", {})])
+def test_a_condition_may_stand_among_the_arguments(condition: str, known: dict[int, int]) -> None:
+    (site,) = HostCode(Path("a.cu")).launches(AMONG_ARGUMENTS.replace("COND", condition))
+    assert dict(site.arguments) == known

@@ -62,7 +62,10 @@ def directives(text: str) -> tuple[Directive, ...]:
 
 @frozen
 class Regions:
-    """Stretches of a text that are not read, and the branches of which nobody knows whether they are."""
+    """Stretches of a text that are not read, and the branches of which nobody knows whether they are.
+
+    Lines that tell it are not read.
+    """
 
     inactive: tuple[tuple[int, int], ...] = ()
     doubtful: tuple[tuple[int, int], ...] = ()
@@ -89,6 +92,8 @@ def regions(lines: Sequence[Directive], states: Sequence[State], length: int) ->
     for line, after in zip(lines, states, strict=True):
         if line.word in _CONDITIONS:
             _close(state, begin, line.begin, inactive, doubtful)
+            if state is not None and after is not None:  # it may stand among a call's arguments
+                inactive.append((line.begin, line.end))
             begin, state = line.end, after
     _close(state, begin, length, inactive, doubtful)
     return Regions(tuple(inactive), tuple(doubtful))

@@ -529,7 +529,7 @@ def setting(of: c.Setting, needed: Conditions) -> list[str]:
             told.append(f"blocks of {block} are made by sizes")
         elif of.several and not of.launch.assumed:
             told.append(f"in blocks of {block}")
-    if of.guessed and c.Needs.TEMPLATE not in needed:
+    if of.guessed:
         named = f"`<{of.guessed}>`" if len(of.guessed) <= _MOST_OF_TEMPLATE else "the template's arguments"
         told.append(f"{named} {'is' if named[0] == '`' else 'are'} guessed")
     return told
@@ -559,6 +559,8 @@ def ending(
     exemplary = of is Open.ARGUMENTS and any(isinstance(n, c.Example) for n in needed)
     told = in_story or isinstance(of, c.Unconfirmed) or exemplary  # what is an example says as much
     beside = setting(under, needed) if numbers else []
+    if under.guessed and numbers:
+        needed = tuple(n for n in needed if n is not c.Needs.TEMPLATE)
     hangs = [] if of is None or told else [_hangs(of)]
     if of is Open.TEMPLATE:
         hangs = ["depends on the template's arguments, which are guessed"]
