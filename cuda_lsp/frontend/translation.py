@@ -63,6 +63,7 @@ from cuda_lsp.frontend.left_out import left_out
 from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
+from cuda_lsp.frontend.lowering.lost import loses
 from cuda_lsp.frontend.own_names import declared_ahead, redefined, renaming, without_declarations
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -195,18 +196,25 @@ class Translation:
         for kernel in kernels:
             found, words = self._errors_and_words(kernel)
             errors.update(found, self._broken_declarations.named(words) if words else ())
+        losing = sum(map(self._loses, kernels))  # for which any error may be to blame
+        every = (problem.message for problem in (*self._problems.main, *self._problems.headers))
         return Understanding(
-            unread=len(self.unreadable),
+            unread=len(self.unreadable) + losing,
             errors=len(errors),
             here=sum(error.range.path == self.path for error in errors),
             dependent=sum(kernel.dependent for kernel in kernels),
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
-            messages=tuple(error.message for error in in_order(errors)),
+            messages=(*(error.message for error in in_order(errors)), *(every if losing else ())),
             assumed=self._guesses.count,
             instances=len(kernels) + sum(more for _, more in self._sources.skipped),
         )
+
+    def _loses(self, kernel: KernelSource) -> bool:
+        """Whether clang keeps nothing of one of a kernel's statements."""
+        declaration = self._ast.declaration(kernel.cursor) if self._ast is not None else None
+        return declaration is not None and loses(declaration.ast, declaration.ast.body(declaration))
 
     def texts(self) -> Iterable[str]:
         """Of the file and of what it includes, or its unit does."""

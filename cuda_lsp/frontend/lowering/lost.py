@@ -10,6 +10,7 @@ import re
 
 from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.clang_errors import complains
+from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.model import Position, SourceRange
 
@@ -36,6 +37,14 @@ def lost(ast: Ast, block: Node) -> dict[int, tuple[str, SourceRange]]:
             found[index] = _told(ast, block, data, behind + at, begin)
         behind = max(behind, stop) if within == file else behind
     return found
+
+
+def loses(ast: Ast, node: Node) -> bool:
+    """Whether a block, or one inside it, has lost a statement."""
+    return complains(ast) and (
+        (node.kind == K.COMPOUND and bool(lost(ast, node)))
+        or any(loses(ast, child) for child in node.children if child.children or child.kind == K.COMPOUND)
+    )
 
 
 def is_statement(ast: Ast, nothing: Node) -> bool:
