@@ -58,10 +58,10 @@ def parts(
 ) -> Iterator[list[KernelReport]]:
     """Analyse kernels; from time to time, placeholders for those to come. ``looked_at``: a line, from 1.
 
-    Ends when somebody types.
+    Ends when somebody types, and one is analysed.
     """
     left, due = list(wanted), time.thread_time() + budgets.FIRST_S
-    while left and not interrupted():
+    while left and not (len(left) < len(wanted) and interrupted()):
         line = looked_at()
         nearest = min(left, key=lambda known: _distance(known[1], line))
         left.remove(nearest)

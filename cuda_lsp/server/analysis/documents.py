@@ -219,8 +219,10 @@ class Documents:
     def _analyse(self, change: _Change) -> None:
         known = self._open.get(change.uri)
         opened = known is not None and known.report is None
-        # Who types does not wait until all kernels of a file that was just opened are looked at.
-        with yielding(self._is_urgent) if change.again or opened else contextlib.nullcontext():
+        urgent: Callable[[], bool] | None = self._is_urgent if change.again else None
+        if opened:  # who types in it does not wait until all of its kernels are looked at
+            urgent = partial(self._waiting.__contains__, change.uri)
+        with yielding(urgent) if urgent is not None else contextlib.nullcontext():
             self._guarded(change, partial(self._update, change))
         if self.analyzer.has_put_off(change.path):
             self._again(change.path)
