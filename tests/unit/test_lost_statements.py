@@ -60,6 +60,7 @@ def test_a_loop_that_clang_drops_is_not_decided(body: str) -> None:
         "NOTHING(a); ; NOTHING(b) out[blockIdx.x * 32 + threadIdx.x] = n; // for (;;) out[0] = 1;",
         "[[maybe_unused]] int k = 32 * blockIdx.x; UNROLLED for (; n < 1; n++) out[k + threadIdx.x] = n;",
         "#ifdef UNDEFINED\n for (;;) n++;\n#else\n n += 2;\n#endif\n out[blockIdx.x * 32 + threadIdx.x] = n;",
+        "int k = n; ;\n ;if (k > 3) out[blockIdx.x * 32 + threadIdx.x] = n; ; for (;;) break;",
         'if (n > 3) { NOTHING(out[3]) } else ; asm volatile ("" :: "r"(n));',
     ],
 )

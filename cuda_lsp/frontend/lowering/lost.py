@@ -51,7 +51,8 @@ def is_statement(ast: Ast, nothing: Node) -> bool:
     """Whether where clang has an empty statement there is one of which it keeps nothing."""
     if not complains(ast):
         return False
-    word = _WORD.match(ast.text_from(nothing)[:_LONGEST])
+    text = ast.text_from(nothing)[:_LONGEST]
+    word = _WORD.match(text) if not text.startswith(";") else None  # ``;`` says nothing of what is behind it
     return word is not None and word[1] in _KEYWORDS
 
 
