@@ -24,6 +24,9 @@ template <typename T, unsigned N> struct List {{
     __device__ Walk<T, N> end() const {{ return Walk<T, N>(data, size); }}
 }};
 #define NOTHING(x)
+#define TWICE(x) x; x
+#define FOUR_TIMES(x) TWICE(x); TWICE(x)
+#define MORE(a, b) ((a) = (a) + (b))
 #define UNROLLED _Pragma("unroll")
 __device__ int in[64];
 __global__ void k(int* out, int n) {{
@@ -61,6 +64,7 @@ def test_a_loop_that_clang_drops_is_not_decided(body: str) -> None:
         "[[maybe_unused]] int k = 32 * blockIdx.x; UNROLLED for (; n < 1; n++) out[k + threadIdx.x] = n;",
         "#ifdef UNDEFINED\n for (;;) n++;\n#else\n n += 2;\n#endif\n out[blockIdx.x * 32 + threadIdx.x] = n;",
         "int k = n; ;\n ;if (k > 3) out[blockIdx.x * 32 + threadIdx.x] = n; ; for (;;) break;",
+        "int k = 1; TWICE(MORE(k, n)); FOUR_TIMES(MORE(k, n)); out[blockIdx.x * 32 + threadIdx.x] = k;",
         'if (n > 3) { NOTHING(out[3]) } else ; asm volatile ("" :: "r"(n));',
     ],
 )

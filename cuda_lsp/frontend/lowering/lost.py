@@ -70,9 +70,9 @@ def _statement(gap: bytes) -> int | None:
     if not gap.strip(b" \t\r\n;"):
         return None
     text = _compiled(blanked(gap.decode("latin-1")))
-    at = begin = 0
+    at = begin = _behind_a_call(text)
     while (match := _WORD.match(text, at)) is not None and at < len(text):
-        if not at or ";" in text[at : match.start(1)]:
+        if at == begin or ";" in text[at : match.start(1)]:
             begin = match.start(1)
         at = match.end()
         if match[1] in _KEYWORDS:
@@ -84,6 +84,16 @@ def _statement(gap: bytes) -> int | None:
         elif not match[1]:
             return begin if at < len(text) else None
     return None
+
+
+def _behind_a_call(text: str) -> int:
+    """Where the text begins, or where what it is in the middle of ends: the use of a macro of statements."""
+    depth = behind = 0
+    for place, sign in enumerate(text):
+        depth += (sign in "([") - (sign in ")]")
+        if depth < 0:
+            depth, behind = 0, place + 1
+    return behind
 
 
 def _closed(text: str, at: int) -> int:
