@@ -49,7 +49,7 @@ EMACS_OPENS = """
       (accept-process-output nil 0.05))))
 (defun tell (facts)
   (princ (json-encode facts))
-  (eglot-shutdown (eglot-current-server))
+  (eglot-shutdown (eglot-current-server) nil 30)
   (kill-emacs 0))
 (defun choose (title)
   (let (found)
