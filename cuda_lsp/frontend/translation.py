@@ -213,8 +213,7 @@ class Translation:
 
     def _loses(self, kernel: KernelSource) -> bool:
         """Whether clang keeps nothing of one of a kernel's statements."""
-        declaration = self._ast.declaration(kernel.cursor) if self._ast is not None else None
-        return declaration is not None and loses(declaration.ast, declaration.ast.body(declaration))
+        return self._ast is not None and loses(self._ast, kernel.cursor)
 
     def texts(self) -> Iterable[str]:
         """Of the file and of what it includes, or its unit does."""

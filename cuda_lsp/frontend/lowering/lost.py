@@ -10,13 +10,14 @@ import re
 
 from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.clang_errors import complains
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.model import Position, SourceRange
 
 _KEYWORDS = frozenset(("for", "while", "if", "do", "switch", "return", "else", "case", "default", "try"))
 _NAMING = frozenset(("using", "typedef"))
-_DIRECTIVE = re.compile(r"\s*#\s*(\w*)")
+_DIRECTIVE = re.compile(r"(?<!\s)\s*#\s*(\w*)")
 _WORD = re.compile(r"[\s;:]*(\w*)\s*")
 _LONGEST = 60  # letters of a statement that are quoted
 
@@ -39,12 +40,16 @@ def lost(ast: Ast, block: Node) -> dict[int, tuple[str, SourceRange]]:
     return found
 
 
-def loses(ast: Ast, node: Node) -> bool:
-    """Whether a block, or one inside it, has lost a statement."""
-    return complains(ast) and (
-        (node.kind == K.COMPOUND and bool(lost(ast, node)))
-        or any(loses(ast, child) for child in node.children if child.children or child.kind == K.COMPOUND)
-    )
+def loses(ast: Ast, function: RawCursor) -> bool:
+    """Whether a function has lost a statement."""
+    declaration = ast.declaration(function) if complains(ast) else None
+    return declaration is not None and _loses(ast, ast.body(declaration))
+
+
+def _loses(ast: Ast, node: Node) -> bool:
+    if node.kind == K.COMPOUND and lost(ast, node):
+        return True
+    return any(_loses(ast, child) for child in node.children)
 
 
 def is_statement(ast: Ast, nothing: Node) -> bool:
