@@ -32,12 +32,8 @@ class ClangError(NamedTuple):
 def clang_errors(ast: Ast) -> Iterator[ClangError]:
     """All that are of a file, in clang's order; warnings are left out."""
     lib: Any = ast.lib
-    every = lib.clang_getDiagnosticSetFromTU(ast.handle)  # the unit's, as are those below
     categories: dict[int, bool] = {}
-    for number in range(lib.clang_getNumDiagnosticsInSet(every)):
-        diagnostic = lib.clang_getDiagnosticInSet(every, number)
-        if lib.clang_getDiagnosticSeverity(diagnostic) < _ERROR:
-            continue
+    for diagnostic in _errors(ast):
         said = _said(ast, diagnostic)
         if not said.file:
             continue
@@ -54,12 +50,18 @@ def clang_errors(ast: Ast) -> Iterator[ClangError]:
 def complains(ast: Ast) -> bool:
     """Whether clang has an error of anything in the unit."""
     if ast.complains is None:
-        lib: Any = ast.lib
-        every = lib.clang_getDiagnosticSetFromTU(ast.handle)
-        numbers = range(lib.clang_getNumDiagnosticsInSet(every))
-        said = (lib.clang_getDiagnosticInSet(every, number) for number in numbers)
-        ast.complains = any(lib.clang_getDiagnosticSeverity(diagnostic) >= _ERROR for diagnostic in said)
+        ast.complains = any(True for _ in _errors(ast))
     return ast.complains
+
+
+def _errors(ast: Ast) -> Iterator[int]:
+    """Clang's handles of the unit's errors, which are the unit's, as is all below them."""
+    lib: Any = ast.lib
+    every = lib.clang_getDiagnosticSetFromTU(ast.handle)
+    for number in range(lib.clang_getNumDiagnosticsInSet(every)):
+        diagnostic = lib.clang_getDiagnosticInSet(every, number)
+        if lib.clang_getDiagnosticSeverity(diagnostic) >= _ERROR:
+            yield diagnostic
 
 
 def _said(ast: Ast, diagnostic: int) -> Said:

@@ -62,9 +62,7 @@ _asked = _Asked()
 
 
 def _contents(path: str) -> dict[Path, bytes]:
-    moment = _asked.moment
-    if moment is None:
-        return {file: _data(file) for file in _everywhere(Path(path))}
+    moment = _asked.moment if _asked.moment is not None else {}
     if path not in moment:
         moment[path] = {file: _data(file) for file in _everywhere(Path(path))}
     return moment[path]

@@ -33,7 +33,7 @@ _ASSIGNED = re.compile(
 )
 _MADE = re.compile(rf"(?<=[;{{}}])\s?(?:const\s|static\s)?{_TYPE}({_NAME})\s?(?:=\s?)?([({{])")
 _EACH = re.compile(rf"\bfor\s?\(\s?(?:const\s)?{_TYPE}({_NAME})\s?:(?!:)\s?")
-_CALLED = re.compile(rf"(?<=[;{{}}])\s?(?:({_NAME})\s?(?:\.|->)\s?|({_NAME})\s?::\s?)?({_NAME})\s?\(")
+_CALLED = re.compile(rf"(?<=[;{{}}])\s?(?:({_NAME})\s?(?:\.|->)\s?|{_NAME}\s?::\s?)?({_NAME})\s?\(")
 _LENT = re.compile(
     rf"(?:\(\s?\w{{1,40}}\s?\*\s?\*\s?\)\s?)?&\s?({_NAME})\Z|(?<!\w)({_NAME})\s?\.\s?begin\s?\(\s?\)\Z"
 )
@@ -212,13 +212,13 @@ class _Origins:
     def _by_call(self, match: re.Match[str]) -> Iterator[tuple[str, _Made]]:
         """``x.set(d);``, ``pick(&e, d);`` without a body: what is lent may become what is passed."""
         closing = self._text.closing(match.end() - 1)
-        if closing < 0 or any(self._functions.named(match[3])):
+        if closing < 0 or any(self._functions.named(match[2])):
             return
         passed = [part.strip() for part in whole_arguments(self._plain[match.end() : closing])]
-        written = self._references.get(match[3], ())
+        written = self._references.get(match[2], ())
         lent = {i: known[1] or known[2] for i, part in enumerate(passed) if (known := _LENT.match(part))}
         lent |= {i: passed[i] for i in written if i < len(passed) and passed[i].isidentifier()}
-        if match[1] and not _FRESH.search(match[3]):
+        if match[1] and not _FRESH.search(match[2]):
             lent[-1] = match[1]
         for at, name in lent.items():
             others = (part for i, part in enumerate(passed) if i != at)

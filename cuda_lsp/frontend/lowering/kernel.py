@@ -7,7 +7,7 @@ environment, and the buffers that launches let them share.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeGuard
 
 from attrs import evolve
@@ -308,7 +308,7 @@ def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
     reason = "a launch points both into one buffer, and how far apart they are is not known"
     pairs = {**low.overlapping, **_fields_passed_again(low)}
-    for what in dict.fromkeys((*_written_pairs(low, pairs), *_written_together(low))):
+    for what in dict.fromkeys((*_written_pairs(low, pairs.items()), *_written_together(low))):
         low.emit(Incomplete(what, reason, Site(low.home), step=NextStep.PROGRAM))
 
 
@@ -374,21 +374,15 @@ def _arrays_at(low: Lowering, place: PassedPlace) -> Iterator[tuple[str, Array]]
 
 def _granted(low: Lowering) -> tuple[str, ...]:
     pieces = (f"{what} point to pieces of one buffer that do not overlap"
-              for what in _written_pairs(low, low.pieces))  # fmt: skip
+              for what in _written_pairs(low, low.pieces.items()))  # fmt: skip
+    more = {frozenset(pair) for known in (low.pieces, low.overlapping) for pair in known.items()}  # is told
+    open_ = [(name, first) for first, name in low.launched.perhaps if frozenset((first, name)) not in more]
     perhaps = (f"{what}, which the host may take from one buffer, do not overlap"
-               for first, name in low.launched.perhaps if not _is_led(low, first, name)
-               for what in _written_pairs(low, {name: first}))  # fmt: skip
+               for what in _written_pairs(low, open_))  # fmt: skip
     named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
     shuffled = (f"`{name}` works by shuffles, and not in its storage" for name in low.shuffled)
     apart = (*_captured_apart(low), *_fields_apart(low), *low.kept_pointers.granted())
     return (*pieces, *perhaps, *apart, *named, *shuffled)
-
-
-def _is_led(low: Lowering, first: str, name: str) -> bool:
-    """Whether a launch says more of two pointers: that they are in one buffer."""
-    return any(
-        known.get(name) == first or known.get(first) == name for known in (low.pieces, low.overlapping)
-    ) or low.arrays.get(f"parameter {name}") is low.arrays.get(f"parameter {first}")
 
 
 def _fields_apart(low: Lowering) -> Iterator[str]:
@@ -422,12 +416,15 @@ def _is_of(key: str, name: str) -> bool:
     return key == f"parameter {name}" or key.startswith(f"parameter {name}.")
 
 
-def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:
-    """Those pairs of parameters that are used, and of which one is written, for people."""
+def _written_pairs(low: Lowering, pairs: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Those pairs of parameters that are used, and of which one is written, for people.
+
+    ``pairs``: each the later parameter and the earlier one.
+    """
     if not pairs:
         return
     written, touched = written_arrays(low.out), _touched(low)
-    for name, first in pairs.items():
+    for name, first in pairs:
         one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
         met = one is not other and (None in touched or {one, other} <= touched)
         if one is not None and other is not None and met and {one, other, None} & written:
